@@ -1,0 +1,42 @@
+# The engine for this machine, and its tests.
+find_path(SIMDE_INCLUDE_DIR simde/wasm/simd128.h REQUIRED)
+
+if(QKV_SANITIZE)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+endif()
+
+# qkv calls the SIMD kernels, qkv_scalar their scalar twins; both hold both.
+add_library(qkv STATIC ${engine_sources})
+add_library(qkv_scalar STATIC ${engine_sources})
+target_compile_definitions(qkv_scalar PUBLIC QKV_SCALAR)
+foreach(engine qkv qkv_scalar)
+    target_include_directories(${engine} PUBLIC "${QKV_SRC}" "${QKV_SRC}/kernels")
+    target_include_directories(${engine} SYSTEM PRIVATE "${SIMDE_INCLUDE_DIR}")
+endforeach()
+
+# Every tests/native/<name>_test.c is a program that returns 0 when all holds; it runs against both engines. Other files
+# there and in tests/reference are shared by the programs. kernels_test compares the twins itself, once.
+enable_testing()
+set(tests "${PROJECT_SOURCE_DIR}/tests")
+file(GLOB programs CONFIGURE_DEPENDS "${tests}/native/*_test.c")
+file(GLOB shared CONFIGURE_DEPENDS "${tests}/native/*.c" "${tests}/reference/*.c")
+if(programs)
+    list(REMOVE_ITEM shared ${programs})
+endif()
+
+foreach(program ${programs})
+    get_filename_component(name "${program}" NAME_WE)
+    foreach(engine qkv qkv_scalar)
+        string(REPLACE "qkv" "${name}" target "${engine}")
+        if(target STREQUAL "kernels_test_scalar")
+            continue()
+        endif()
+        add_executable(${target} "${program}" ${shared})
+        target_include_directories(${target} PRIVATE "${tests}/native" "${tests}/reference")
+        target_compile_definitions(${target} PRIVATE QKV_TESTS_DIR="${tests}")
+        target_link_libraries(${target} PRIVATE ${engine} m)
+        add_test(NAME ${target} COMMAND ${target})
+        set_tests_properties(${target} PROPERTIES TIMEOUT 300)
+    endforeach()
+endforeach()

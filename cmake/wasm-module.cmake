@@ -1,0 +1,31 @@
+# One bare .wasm: no JavaScript, no imports, its memory exported. The C names its exports (export_name); the heap grows the
+# memory itself, from small to what the format allows. The stack lies at address 0, so an overflow traps.
+set(initial_memory 262144)
+set(maximum_memory 4294967296)
+set(stack_size 65536)
+
+add_executable(module ${engine_sources} "${QKV_SRC}/wasm.c")
+set_target_properties(module PROPERTIES OUTPUT_NAME "${QKV_WASM_NAME}" SUFFIX ".wasm")
+target_include_directories(module PRIVATE "${QKV_SRC}" "${QKV_SRC}/kernels")
+
+# What every engine with 128-bit SIMD has, and nothing younger.
+set(features -mcpu=mvp -msimd128 -mbulk-memory -mnontrapping-fptoint -msign-ext -mmutable-globals)
+if(QKV_RELAXED)
+    list(APPEND features -mrelaxed-simd)
+    target_compile_definitions(module PRIVATE QKV_RELAXED)
+endif()
+target_compile_options(module PRIVATE ${features} -fno-math-errno)
+
+if(QKV_EMCC)
+    if(QKV_LLVM_MAJOR LESS 16)
+        set(stack_option TOTAL_STACK)
+    else()
+        set(stack_option STACK_SIZE)
+    endif()
+    target_link_options(module PRIVATE ${features} --no-entry -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH
+        -sINITIAL_MEMORY=${initial_memory} -sMAXIMUM_MEMORY=${maximum_memory} -s${stack_option}=${stack_size}
+        -Wl,--stack-first)
+else()
+    target_link_options(module PRIVATE --no-entry --stack-first -z stack-size=${stack_size}
+        --initial-memory=${initial_memory} --max-memory=${maximum_memory} --strip-all --gc-sections)
+endif()
