@@ -1,0 +1,102 @@
+/**
+ * Added tokens such as [CLS] are looked for in the text before it is cut into words, the longest at each place, left to
+ * right. As in the Rust package a user who types "[SEP]" gets the separator itself.
+ */
+
+/**
+ * @typedef {object} AddedToken
+ * @property {number} id
+ * @property {string} content
+ * @property {boolean} special
+ * @property {boolean} singleWord only where no word character touches it
+ * @property {boolean} lstrip takes the spaces before it
+ * @property {boolean} rstrip takes the spaces after it
+ * @property {boolean} normalized looked for in the normalised text
+ */
+
+/** @typedef {{ next: Map<string, Node>, token: AddedToken | null }} Node */
+/** @typedef {(token: AddedToken | null, start: number, end: number) => void} OnSection token null: ordinary text */
+
+const WORD_BEFORE = /[\p{L}\p{M}\p{Nd}\p{Pc}]$/u;
+const WORD_AFTER = /^[\p{L}\p{M}\p{Nd}\p{Pc}]/u;
+const SPACE = /^\s$/;
+
+/**
+ * @param {readonly (readonly [string, AddedToken])[]} patterns what to look for, and the token it stands for
+ * @returns {(text: string, from: number, to: number, onSection: OnSection) => void}
+ */
+export function createSplitter(patterns) {
+  const root = newNode();
+  for (const [pattern, token] of patterns) addPattern(root, pattern, token);
+
+  return (text, from, to, onSection) => {
+    let done = from;
+    let at = root.next.size > 0 ? from : to;
+    while (at < to) {
+      const match = longestAt(root, text, at, to);
+      if (match === null || (match.token.singleWord && touchesWord(text, at, match.end, from, to))) {
+        at = match === null ? at + 1 : match.end;
+        continue;
+      }
+      const { token } = match;
+      const start = token.lstrip ? spacesBefore(text, at, done) : at;
+      const end = token.rstrip ? spacesAfter(text, match.end, to) : match.end;
+      if (done < start) onSection(null, done, start);
+      onSection(token, start, end);
+      done = end;
+      at = end;
+    }
+    if (done < to) onSection(null, done, to);
+  };
+}
+
+/** @returns {Node} */
+const newNode = () => ({ next: new Map(), token: null });
+
+/** @param {Node} root @param {string} pattern @param {AddedToken} token */
+function addPattern(root, pattern, token) {
+  let node = root;
+  for (let i = 0; i < pattern.length; i++) {
+    const child = node.next.get(pattern[i]) ?? newNode();
+    node.next.set(pattern[i], child);
+    node = child;
+  }
+  if (node !== root) node.token ??= token;
+}
+
+/**
+ * @param {Node} root
+ * @param {string} text
+ * @param {number} at
+ * @param {number} to
+ * @returns {{ token: AddedToken, end: number } | null}
+ */
+function longestAt(root, text, at, to) {
+  let best = null;
+  let node = root.next.get(text[at]);
+  for (let end = at + 1; node !== undefined; end++) {
+    if (node.token !== null) best = { token: node.token, end };
+    node = end < to ? node.next.get(text[end]) : undefined;
+  }
+  return best;
+}
+
+/** @param {string} text @param {number} start @param {number} end @param {number} from @param {number} to */
+function touchesWord(text, start, end, from, to) {
+  return (
+    WORD_BEFORE.test(text.slice(Math.max(from, start - 2), start)) ||
+    WORD_AFTER.test(text.slice(end, Math.min(to, end + 2)))
+  );
+}
+
+/** @param {string} text @param {number} at @param {number} floor @returns {number} */
+function spacesBefore(text, at, floor) {
+  while (at > floor && SPACE.test(text[at - 1])) at--;
+  return at;
+}
+
+/** @param {string} text @param {number} at @param {number} to @returns {number} */
+function spacesAfter(text, at, to) {
+  while (at < to && SPACE.test(text[at])) at++;
+  return at;
+}
