@@ -1,0 +1,51 @@
+/* attention.h - scaled dot-product attention of one head, fused or step by step.
+ *
+ *   scores = Q K^T        scaled = scores * scale        masked = scaled + mask        weights = softmax of each row
+ *   context = weights V
+ *
+ * Works on blocks of a few query rows, so its scratch is linear in the number of keys. Rows do not depend on each other:
+ * any window of rows, in any block, has the bits of the whole. Both functions below go through the same steps in the
+ * same order, so the weights shown are those that made the context. Source: arXiv 1706.03762, section 3.2.1. */
+#ifndef QKV_ATTENTION_H
+#define QKV_ATTENTION_H
+
+#include "arena.h"
+#include "qkv.h"
+
+typedef struct qkv_attention_scratch {
+    float *scores;  /* [6, most keys rounded up to 8] */
+    float *panels;  /* A panels of 6 rows of scores or queries */
+    float *inverse; /* [6] 1 / sum of each row */
+} qkv_attention_scratch;
+
+typedef struct qkv_attention {
+    const float *q; /* [N, q_stride], of which E are used */
+    size_t q_stride;
+    const float *k;                   /* W panels [ceil(M / 8)][E][8]: column j is key j */
+    const float *v;                   /* W panels [ceil(Ev / 8)][at least M][8]: row j is value j */
+    size_t v_stride;                  /* floats from one panel of v to the next */
+    int32_t keys, key_dim, value_dim; /* M, E, Ev */
+    float scale;
+    const float *mask;  /* row i is added to the scaled scores of query i; -infinity forbids; NULL = none */
+    size_t mask_stride; /* 0: the same row for every query */
+} qkv_attention;
+
+void qkv_attention_scratch_take(qkv_attention_scratch *scratch, qkv_arena *arena, int32_t most_keys, int32_t key_dim);
+
+/* Puts key or value rows [n, E] into the panels that qkv_attention reads, as rows [row0, row0 + n). */
+void qkv_attention_put_keys(float *k_panels, int32_t row0, const float *rows, size_t stride, int32_t n, int32_t dim);
+void qkv_attention_put_values(float *v_panels, size_t v_stride, int32_t row0, const float *rows, size_t stride,
+                              int32_t n, int32_t dim);
+/* The other way: out [n, dim]. */
+void qkv_attention_get_keys(const float *k_panels, int32_t n, int32_t dim, float *out);
+void qkv_attention_get_values(const float *v_panels, size_t v_stride, int32_t n, int32_t dim, float *out);
+
+/* out [rows, out_stride], Ev written: the context of queries [row0, row0 + rows). A query that may see no key gets 0. */
+void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, float *out, size_t out_stride,
+                           const qkv_attention_scratch *scratch);
+
+/* out [rows, M]: a stage from QKV_STAGE_SCORES to QKV_STAGE_WEIGHTS of the same queries. */
+void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, int32_t rows, float *out,
+                       const qkv_attention_scratch *scratch);
+
+#endif

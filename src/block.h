@@ -1,0 +1,78 @@
+/* block.h - one transformer block over all tokens of a run, and the pieces of it that can be looked at later.
+ *
+ *   x ─▶ Q, K, V ─▶ attention of each head ─▶ concat ─▶ W_O + x ─▶ norm = y ─▶ up, GELU, down + y ─▶ norm ─▶ next x
+ *
+ * The norm stands after each residual addition, as in BERT (arXiv 1810.04805). Sequences of a batch lie one behind the
+ * other without padding: every GEMM sees one tall matrix, attention works sequence by sequence. */
+#ifndef QKV_BLOCK_H
+#define QKV_BLOCK_H
+
+#include "attention.h"
+#include "model.h"
+
+#define QKV_TOKENS_AT_ONCE 128 /* rows that go through a GEMM together: bounds the scratch, keeps it in the cache */
+
+typedef struct qkv_sequence {
+    int32_t first;  /* first token among those of the run */
+    int32_t length; /* N */
+    int32_t padded; /* N rounded up to 8 */
+    int32_t before; /* sum of `padded` over the sequences in front */
+} qkv_sequence;
+
+typedef struct qkv_scratch {
+    float *q;       /* [T, H E] queries of the layer that is being computed or looked at */
+    float *context; /* [T, H E] */
+    float *wide;    /* [128, widest of (H + 2 G) E, F] */
+    float *narrow;  /* [128, D] */
+    qkv_packed packed;
+    qkv_attention_scratch attention;
+} qkv_scratch;
+
+/* One layer's view of a run. */
+typedef struct qkv_block {
+    const qkv_config *config;
+    const qkv_layer *layer;
+    const qkv_sequence *sequences;
+    int32_t sequence_count, tokens;
+    const float *x;       /* [T, D] input of the block */
+    float *keys, *values; /* K and V panels of this layer, sequence by sequence, head by head */
+    float scale;
+    const float *mask; /* NULL: none in this layer; [mask_heads, mask_rows, N] */
+    int32_t mask_rows, mask_heads;
+    const uint8_t *ablate; /* [H] or NULL */
+    const qkv_scratch *scratch;
+} qkv_block;
+
+void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *config, int32_t tokens,
+                      int32_t longest);
+
+/* Floats of `keys` and of `values` for one sequence. */
+size_t qkv_keys_size(const qkv_config *config, const qkv_sequence *sequence);
+size_t qkv_values_size(const qkv_config *config, const qkv_sequence *sequence);
+/* Zeros behind the last key, once when a run is created: the kernels read whole panels. */
+void qkv_block_clear_padding(const qkv_block *block);
+
+/* next [T, D]: the whole block. Fills keys and values. */
+void qkv_block_forward(const qkv_block *block, float *next);
+
+/* The attention of one head of one sequence, reading queries from scratch->q (all heads) or from a window of them.
+ * q: [N, q_stride], first row = first query of the sequence. */
+qkv_attention qkv_block_attention(const qkv_block *block, int32_t sequence, int32_t head, const float *q,
+                                  size_t q_stride);
+
+/* Keys or values of one query head's group, [N, E]. */
+void qkv_block_keys(const qkv_block *block, int32_t sequence, int32_t head, float *out);
+void qkv_block_values(const qkv_block *block, int32_t sequence, int32_t head, float *out);
+
+/* Queries of heads [head, head + heads) for tokens [first, first + rows), rows <= 128, recomputed from x into
+ * scratch->wide. Returns their first element; *out_stride is the distance of rows. */
+const float *qkv_block_queries(const qkv_block *block, int32_t head, int32_t heads, int32_t first, int32_t rows,
+                               size_t *out_stride);
+/* The same for all heads and all tokens of a sequence, into scratch->q, row stride H E. */
+void qkv_block_all_queries(const qkv_block *block, int32_t sequence);
+/* Contexts of all heads of a sequence from scratch->q into scratch->context, ablated heads as zeros. */
+void qkv_block_contexts(const qkv_block *block, int32_t sequence);
+/* out [N, D] = concat W_O + bias of a sequence from scratch->context. */
+void qkv_block_output(const qkv_block *block, int32_t sequence, float *out);
+
+#endif

@@ -1,0 +1,39 @@
+/* heap.h - the free list behind models, runs and JavaScript's buffers.
+ *
+ * A growable region cut into blocks, each with a 16-byte head. Free blocks are listed by address and merged with their
+ * neighbours at once, so a page that makes and drops runs of changing length stays within what the largest needed.
+ *
+ *   base                                                   end ->  grow(context, bytes) moves end
+ *   | head | block 1 | head | free ....... | head | block 2 |
+ *
+ * Small and slow to search on purpose: there are a few dozen blocks, the large ones live long. */
+#ifndef QKV_HEAP_H
+#define QKV_HEAP_H
+
+#include <stddef.h>
+
+typedef struct qkv_heap_block qkv_heap_block;
+
+typedef struct qkv_heap {
+    unsigned char *base, *end; /* 16-byte aligned */
+    qkv_heap_block *free;      /* by address */
+    size_t used;               /* bytes given out, heads included */
+    size_t limit;              /* largest end - base; 0 = whatever grow gives */
+    size_t (*grow)(void *context,
+                   size_t bytes); /* makes at least bytes more valid behind end; returns how many, 0 = no */
+    void *context;
+} qkv_heap;
+
+/* The region [base, end) must be empty and writable; both are rounded inwards to 16 bytes. */
+void qkv_heap_init(qkv_heap *heap, void *base, void *end, size_t (*grow)(void *, size_t), void *context);
+
+/* 16-byte aligned; NULL when neither a free block fits nor the region can grow. bytes = 0 gives a block too. */
+void *qkv_heap_alloc(qkv_heap *heap, size_t bytes);
+
+/* block: from qkv_heap_alloc, not freed since; NULL does nothing. */
+void qkv_heap_free(qkv_heap *heap, void *block);
+
+/* Bytes that one allocation could get without growing. */
+size_t qkv_heap_largest(const qkv_heap *heap);
+
+#endif

@@ -1,0 +1,104 @@
+/* kernels.h - what the inner loops promise.
+ *
+ * Every kernel exists twice, <name>_simd and <name>_scalar, with the same bits in the plain build; the engine calls
+ * qkv_<name>, which is the SIMD one unless QKV_SCALAR is defined. In the relaxed build multiply-adds are fused and the
+ * scalar twin is met within a bound only.
+ *
+ * Order of sums (the contract that makes bits independent of tiling, batch and window):
+ *   - a GEMM output is one accumulator, from 0, walking k upwards: acc = acc + a * w
+ *   - a reduction over a row keeps four lanes, lane[i % 4], and adds them as (0+2)+(1+3)
+ * Pointers need the alignment of their element type only. n, rows, k, cols >= 0. Arrays do not overlap unless said.
+ *
+ * Layouts
+ *   A panels  activations, row blocks of qkv_row_block(rows left) rows R, each block [k][R], one after the other.
+ *             q10: [ceil(k/2)][R][2] int16, odd k padded with 0.
+ *   W panels  weights of 8 output columns: [ceil(cols/8)][k][8], missing columns 0. q10: [ceil(cols/8)][ceil(k/2)][8][2].
+ *             A panel may be longer than k: the distance of two panels is given. */
+#ifndef QKV_KERNELS_H
+#define QKV_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define QKV_PANEL 8     /* output columns of a W panel */
+#define QKV_ROWS_MAX 6  /* rows of the largest block */
+#define QKV_Q10_MAX 511 /* largest magnitude of a 10-bit weight */
+#define QKV_Q10_CHUNK 1536
+
+/* Rows of the next block when `left` rows are left: fives, with fours and sixes so that no block of one to three rows
+ * remains beside others where it can be helped. */
+static inline int qkv_row_block(int left) {
+    if (left <= QKV_ROWS_MAX) return left;
+    if (left == 12) return 6;
+    return left == 7 || left == 8 ? 4 : 5;
+}
+
+/* out[m, n] = ((acc[m, n] * row_scale[m]) + bias[n], GELU when gelu is not 0) + residual[m, n].
+ * Each step only when its pointer (flag) is set. */
+typedef struct qkv_gemm {
+    float *out;             /* [rows, out_stride], cols written; may be the same array as residual */
+    size_t out_stride;      /* floats from row to row */
+    int rows, k, cols;      /* out: [rows, cols] */
+    size_t panel_stride;    /* elements from one W panel to the next */
+    const float *row_scale; /* [rows] or NULL */
+    const float *bias;      /* [cols rounded up to 8] or NULL */
+    const float *residual;  /* [rows, residual_stride] or NULL */
+    size_t residual_stride;
+    int gelu;
+} qkv_gemm;
+
+/* pack_f32: A panels [rows * k] from x [rows, x_stride].
+ *
+ * pack_q10: the same in int16: scale[m] = largest |x[m]| / amax, q = x * (amax / largest |x[m]|) rounded to nearest even, in
+ *   +-amax = min(32767, floor((2^31 - 1) / (511 * min(k, 1536)))). A row whose largest magnitude is below 2^-100 gives
+ *   scale 0 and zeros; a row with a NaN or infinity gives scale NaN and zeros, so that its outputs are NaN.
+ *
+ * gemm_f32: see qkv_gemm; a: A panels, w: W panels.
+ *
+ * gemm_q10: acc[m, n] = (float(integer sum over k) * a_scales[m]) * w_scales[n]; k beyond 1536 in chunks of 1536 whose
+ *   integer sums become floats that are added in order. w_scales: [cols rounded up to 8]. Then as gemm_f32.
+ *
+ * weights_f32: puts rows [row0, row0 + rows) of x into W panels whose panel_stride is k * 8 (column n = row n of x).
+ *
+ * scale_f32: y[i] = x[i] * scale + bias[i] (bias NULL: no addition; bias -infinity: y is -infinity whatever x is).
+ *   Returns the largest y, -infinity when n = 0 or all are; NaN when any y is NaN or +infinity. y may be x.
+ *
+ * sum_exp_f32: y[i] = exp(x[i] - max), returns the sum of y. x may be -infinity; max finite, >= every x. y may be x.
+ *   exp is below 2 ulp on [-60, 0], exactly 1 at 0 and exactly 0 below -60: smaller weights would make denormal products,
+ *   40 to 120 times slower in wasm.
+ *
+ * layer_norm_f32: y = (x - mean) / sqrt(var + eps) * weight + bias; var is the mean of (x - mean)^2. y may be x.
+ *
+ * add_f32: y += x.   mul_f32: y = x * factor (y may be x).   max_f32: y = larger of y and x (x where y < x, else y).
+ * entropy_f32: -sum of p ln p in nats, 0 ln 0 = 0; p zero or normal and positive; NaN gives NaN.
+ * dot_f32: sum of x * y.   from_f16, from_bf16: exact.   from_q10: y[i] = (4 * high[i] + low 2 bits) * scale. */
+#define KERNEL(result, name, parameters)   \
+    result qkv_##name##_scalar parameters; \
+    result qkv_##name##_simd parameters;
+#include "kernels.def"
+#undef KERNEL
+
+#ifdef QKV_SCALAR
+#define QKV_PICK(name) qkv_##name##_scalar
+#else
+#define QKV_PICK(name) qkv_##name##_simd
+#endif
+
+#define qkv_pack_f32 QKV_PICK(pack_f32)
+#define qkv_pack_q10 QKV_PICK(pack_q10)
+#define qkv_gemm_f32 QKV_PICK(gemm_f32)
+#define qkv_gemm_q10 QKV_PICK(gemm_q10)
+#define qkv_weights_f32 QKV_PICK(weights_f32)
+#define qkv_scale_f32 QKV_PICK(scale_f32)
+#define qkv_sum_exp_f32 QKV_PICK(sum_exp_f32)
+#define qkv_layer_norm_f32 QKV_PICK(layer_norm_f32)
+#define qkv_add_f32 QKV_PICK(add_f32)
+#define qkv_mul_f32 QKV_PICK(mul_f32)
+#define qkv_max_f32 QKV_PICK(max_f32)
+#define qkv_dot_f32 QKV_PICK(dot_f32)
+#define qkv_entropy_f32 QKV_PICK(entropy_f32)
+#define qkv_from_f16 QKV_PICK(from_f16)
+#define qkv_from_bf16 QKV_PICK(from_bf16)
+#define qkv_from_q10 QKV_PICK(from_q10)
+
+#endif

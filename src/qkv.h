@@ -1,0 +1,310 @@
+/* qkv.h - the engine's one public header.
+ *
+ * qkv runs a transformer over token ids and keeps everything that is needed to show, afterwards, any step of any
+ * attention head with the very bits the forward pass used. It knows tensors and numbers; it knows no files,
+ * networks, text or JavaScript. It never allocates, prints or exits: the caller brings the memory, every function
+ * that can fail returns a qkv_status and says why in a qkv_error.
+ *
+ * Two objects:
+ *   qkv_model   config + weights; immutable once finished; may serve many runs
+ *   qkv_run     one pass over some sequences: ids in, block inputs, K and V kept, any matrix out
+ *
+ * Glossary (used in every shape comment):
+ *   N tokens of a sequence (queries)   M keys             T tokens of all sequences of a run
+ *   D width of the hidden state        H query heads      G key/value heads (H is a multiple of G)
+ *   E width of one head (dk)           F feed-forward     V vocabulary       L layers
+ *
+ * Use:
+ *   qkv_error err;
+ *   size_t bytes = qkv_model_bytes(&config, QKV_PRECISION_F32, &err);            // 0: the config is refused
+ *   qkv_model *model;
+ *   qkv_model_create(&model, malloc(bytes), bytes, &config, QKV_PRECISION_F32, &err);
+ *   qkv_model_rows(model, QKV_SLOT_Q_WEIGHT, 0, QKV_PLANE_F32, 0, rows, data, &err); // for each tensor, in any order
+ *   qkv_model_finish(model, &err);
+ *   bytes = qkv_run_bytes(model, &input, &err);
+ *   qkv_run *run;
+ *   qkv_run_create(&run, malloc(bytes), bytes, model, &input, &err);
+ *   qkv_forward(run, 0, config.layers, &err);
+ *   qkv_get_weights(run, QKV_KIND_ENCODER, 4, 7, QKV_STAGE_WEIGHTS, 0, 0, N, weights, &err); // weights: [N, N]
+ */
+#ifndef QKV_H
+#define QKV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define QKV_VERSION "0.1.0"
+/* Raised whenever a wasm export, a struct below or a number of an enum changes meaning. */
+#define QKV_ABI 1
+
+/* ---- errors ------------------------------------------------------------------------------------------------- */
+
+/* The numbers are pinned: JavaScript knows them. QKV_STATUSES(X) lists X(NAME, number). */
+#define QKV_STATUSES(X) \
+    X(OK, 0)            \
+    X(ARGUMENT, 1)      \
+    X(CONFIG, 2)        \
+    X(MEMORY, 3)        \
+    X(STATE, 4)         \
+    X(WEIGHT, 5)        \
+    X(TOKEN, 6)         \
+    X(RANGE, 7)
+
+typedef enum qkv_status {
+#define QKV_X(name, number) QKV_##name = number,
+    QKV_STATUSES(QKV_X)
+#undef QKV_X
+} qkv_status;
+
+/* What went wrong, for a sentence of the form "what: got ..., want ...". `what` is static text. */
+typedef struct qkv_error {
+    qkv_status code;
+    const char *what;
+    double got;
+    double want;
+} qkv_error;
+
+/* ---- configuration ------------------------------------------------------------------------------------------ */
+
+/* How the matrices are held in memory.
+ *   f32  panels of float
+ *   q10  panels of int16 holding 10-bit integers, one scale per output channel; activations become int16 per token */
+#define QKV_PRECISIONS(X) \
+    X(F32, f32)           \
+    X(Q10, q10)
+
+/* What a chunk of incoming weights holds. q10_high/q10_low/scale are the three tensors of the q10 file format:
+ * w = scale[row] * (4 * high + low), high int8, low two bits an element, element i in bits 2 (i % 4) of byte i / 4. */
+#define QKV_PLANES(X)     \
+    X(F32, f32)           \
+    X(F16, f16)           \
+    X(BF16, bf16)         \
+    X(Q10_HIGH, q10_high) \
+    X(Q10_LOW, q10_low)   \
+    X(SCALE, scale)
+
+typedef enum qkv_precision {
+#define QKV_X(NAME, name) QKV_PRECISION_##NAME,
+    QKV_PRECISIONS(QKV_X) QKV_PRECISION_COUNT
+#undef QKV_X
+} qkv_precision;
+
+typedef enum qkv_plane {
+#define QKV_X(NAME, name) QKV_PLANE_##NAME,
+    QKV_PLANES(QKV_X) QKV_PLANE_COUNT
+#undef QKV_X
+} qkv_plane;
+
+/* Every field of the config: X(type, name). JavaScript reads this list from the module, so the two never drift.
+ *   layers, heads, kv_heads, head_dim, width, ffn, vocab   L, H, G, E, D, F, V
+ *   positions   rows of the learned position table; no sequence may be longer
+ *   segments    rows of the token-type table, 0 = the model has none
+ *   norm_eps    added to the variance in LayerNorm
+ *   table       a qkv_plane: how the token table is held (f32, f16, bf16; q10_high = q10). It keeps its file's form,
+ *               since a row is only read when its token occurs */
+#define QKV_CONFIG_FIELDS(X) \
+    X(i32, layers)           \
+    X(i32, heads)            \
+    X(i32, kv_heads)         \
+    X(i32, head_dim)         \
+    X(i32, width)            \
+    X(i32, ffn)              \
+    X(i32, vocab)            \
+    X(i32, positions)        \
+    X(i32, segments)         \
+    X(f32, norm_eps)         \
+    X(i32, table)
+
+/* The C types behind the field lists of this header; each takes 4 bytes in wasm. */
+#define QKV_TYPE_i32 int32_t
+#define QKV_TYPE_f32 float
+#define QKV_TYPE_ptr_i32 const int32_t *
+#define QKV_TYPE_ptr_f32 const float *
+#define QKV_TYPE_ptr_u8 const uint8_t *
+
+typedef struct qkv_config {
+#define QKV_X(type, name) QKV_TYPE_##type name;
+    QKV_CONFIG_FIELDS(QKV_X)
+#undef QKV_X
+} qkv_config;
+
+/* QKV_OK, or QKV_CONFIG naming the first field that cannot be. */
+qkv_status qkv_config_check(const qkv_config *config, qkv_error *err);
+
+/* ---- model -------------------------------------------------------------------------------------------------- */
+
+/* Where weights go: X(NAME, name, scope, role).
+ *   scope  model: once; layer: once for each layer
+ *   role   table [rows, D] looked up by row; matrix [out, in], y = x W^T; vector [1, n] */
+#define QKV_SLOTS(X)                                       \
+    X(TOKENS, tokens, model, table)                        \
+    X(POSITIONS, positions, model, table)                  \
+    X(SEGMENTS, segments, model, table)                    \
+    X(EMBED_NORM_WEIGHT, embed_norm.weight, model, vector) \
+    X(EMBED_NORM_BIAS, embed_norm.bias, model, vector)     \
+    X(Q_WEIGHT, q.weight, layer, matrix)                   \
+    X(Q_BIAS, q.bias, layer, vector)                       \
+    X(K_WEIGHT, k.weight, layer, matrix)                   \
+    X(K_BIAS, k.bias, layer, vector)                       \
+    X(V_WEIGHT, v.weight, layer, matrix)                   \
+    X(V_BIAS, v.bias, layer, vector)                       \
+    X(O_WEIGHT, o.weight, layer, matrix)                   \
+    X(O_BIAS, o.bias, layer, vector)                       \
+    X(ATTN_NORM_WEIGHT, attn_norm.weight, layer, vector)   \
+    X(ATTN_NORM_BIAS, attn_norm.bias, layer, vector)       \
+    X(UP_WEIGHT, up.weight, layer, matrix)                 \
+    X(UP_BIAS, up.bias, layer, vector)                     \
+    X(DOWN_WEIGHT, down.weight, layer, matrix)             \
+    X(DOWN_BIAS, down.bias, layer, vector)                 \
+    X(FFN_NORM_WEIGHT, ffn_norm.weight, layer, vector)     \
+    X(FFN_NORM_BIAS, ffn_norm.bias, layer, vector)
+
+typedef enum qkv_slot {
+#define QKV_X(NAME, name, scope, role) QKV_SLOT_##NAME,
+    QKV_SLOTS(QKV_X) QKV_SLOT_COUNT
+#undef QKV_X
+} qkv_slot;
+
+typedef struct qkv_model qkv_model;
+
+/* Bytes that qkv_model_create needs for this config, exactly; 0 with err filled when the config is refused or the
+ * size does not fit size_t. */
+size_t qkv_model_bytes(const qkv_config *config, qkv_precision precision, qkv_error *err);
+
+/* Lays a model out in memory[0, bytes), 16-byte aligned, which it then owns until the caller takes it back.
+ * bytes >= qkv_model_bytes(...). All weights are absent. */
+qkv_status qkv_model_create(qkv_model **out_model, void *memory, size_t bytes, const qkv_config *config,
+                            qkv_precision precision, qkv_error *err);
+
+const qkv_config *qkv_model_config(const qkv_model *model);
+
+/* The shape a slot wants: rows and cols of table, matrix or vector (rows = 1). Rows 0 where the model has no such
+ * slot (segments = 0). */
+qkv_status qkv_model_shape(const qkv_model *model, qkv_slot slot, int32_t *out_rows, int32_t *out_cols, qkv_error *err);
+
+/* Takes rows [row0, row0 + rows) of one tensor in the given plane and packs them; tensors and planes in any order, the
+ * rows of one plane from the first to the last (row0 = rows taken so far). data: rows of `cols` elements without gaps (q10_low: ceil(cols / 4)
+ * bytes a row; scale: one float a row). A vector is one row. Vectors, positions and segments take f32, f16, bf16;
+ * matrices and the token table f32, f16, bf16 or the three q10 planes, whichever the precision: an f32 model
+ * dequantises, a q10 model quantises (scale = largest magnitude of the row / 511, round to nearest even). */
+qkv_status qkv_model_rows(qkv_model *model, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0, int32_t rows,
+                          const void *data, qkv_error *err);
+
+/* Checks that every row of every slot has come; from then on the model is immutable. */
+qkv_status qkv_model_finish(qkv_model *model, qkv_error *err);
+
+/* ---- run ---------------------------------------------------------------------------------------------------- */
+
+/* What a run computes. Fields, X(type, name); pointers are read during qkv_run_create only.
+ *   ids          [T] token ids of all sequences, one after the other
+ *   type_ids     [T] token types, or NULL: all 0
+ *   lengths      [sequences] tokens of each sequence, each >= 1, summing to T
+ *   mask         NULL, or float added to the scaled logits, -infinity = not allowed: [mask_heads, mask_rows, N];
+ *                mask_rows is 1 (a key mask) or N, mask_heads 1 or H; all sequences then have the same length
+ *   mask_layers  [L] 1 where the mask applies, or NULL: everywhere
+ *   ablate       [L, H] 1 where the head's context is replaced by zeros, or NULL
+ *   scale        what QK^T is multiplied by when has_scale is not 0; else 1 / sqrt(E)
+ *   temperature  divides the logits before the mask; > 0; 1 changes nothing */
+#define QKV_INPUT_FIELDS(X) \
+    X(ptr_i32, ids)         \
+    X(ptr_i32, type_ids)    \
+    X(ptr_i32, lengths)     \
+    X(i32, sequences)       \
+    X(ptr_f32, mask)        \
+    X(i32, mask_rows)       \
+    X(i32, mask_heads)      \
+    X(ptr_u8, mask_layers)  \
+    X(ptr_u8, ablate)       \
+    X(i32, has_scale)       \
+    X(f32, scale)           \
+    X(f32, temperature)
+
+typedef struct qkv_input {
+#define QKV_X(type, name) QKV_TYPE_##type name;
+    QKV_INPUT_FIELDS(QKV_X)
+#undef QKV_X
+} qkv_input;
+
+typedef struct qkv_run qkv_run;
+
+/* Bytes of a run over this input, exactly (its token capacity is rounded up to 64); 0 with err filled when refused. */
+size_t qkv_run_bytes(const qkv_model *model, const qkv_input *input, qkv_error *err);
+
+/* Copies the input into memory[0, bytes), 16-byte aligned. The model must be finished and outlive the run. */
+qkv_status qkv_run_create(qkv_run **out_run, void *memory, size_t bytes, const qkv_model *model, const qkv_input *input,
+                          qkv_error *err);
+
+/* Runs blocks [from_layer, to_layer); from_layer at most the number of layers done so far (a smaller one runs them
+ * again). Layer 0 starts with the embeddings. Allocates nothing. */
+qkv_status qkv_forward(qkv_run *run, int32_t from_layer, int32_t to_layer, qkv_error *err);
+
+/* ---- looking in --------------------------------------------------------------------------------------------- */
+
+#define QKV_KINDS(X) X(ENCODER, encoder)
+
+typedef enum qkv_kind {
+#define QKV_X(NAME, name) QKV_KIND_##NAME,
+    QKV_KINDS(QKV_X) QKV_KIND_COUNT
+#undef QKV_X
+} qkv_kind;
+
+/* Every step that can be shown, in order of computation.
+ *   [N, D]    x (attention's input), concat [N, H E], output (after W_O and its bias), hidden (block output)
+ *   [N, E]    qLinear, kLinear, q, k, v, context (Z) of one head
+ *   [N, M]    scores (Q K^T), scaled, capped, biased, masked, weights of one head
+ * A stage the model does not have equals the one before it. */
+#define QKV_STAGES(EACH)    \
+    EACH(X, x)              \
+    EACH(Q_LINEAR, qLinear) \
+    EACH(K_LINEAR, kLinear) \
+    EACH(Q, q)              \
+    EACH(K, k)              \
+    EACH(V, v)              \
+    EACH(SCORES, scores)    \
+    EACH(SCALED, scaled)    \
+    EACH(CAPPED, capped)    \
+    EACH(BIASED, biased)    \
+    EACH(MASKED, masked)    \
+    EACH(WEIGHTS, weights)  \
+    EACH(CONTEXT, context)  \
+    EACH(CONCAT, concat)    \
+    EACH(OUTPUT, output)    \
+    EACH(HIDDEN, hidden)
+
+typedef enum qkv_stage {
+#define QKV_X(NAME, name) QKV_STAGE_##NAME,
+    QKV_STAGES(QKV_X) QKV_STAGE_COUNT
+#undef QKV_X
+} qkv_stage;
+
+/* Rows [row0, row0 + rows) of an [N, M] stage of one head, recomputed with the kernels of the forward pass, bit for
+ * bit what it used. out: [rows, M]. The layer must have been run. */
+qkv_status qkv_get_weights(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage, int32_t sequence,
+                           int32_t row0, int32_t rows, float *out, qkv_error *err);
+
+/* A whole stage of one sequence; head is ignored for [N, D] stages. out: the stage's shape. For `x` layer may be L:
+ * the model's last hidden state. */
+qkv_status qkv_get_stage(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage, int32_t sequence,
+                         float *out, qkv_error *err);
+
+/* Per-head statistics, means over the rows of the weights. Places and distances count tokens.
+ *   entropy    of the row, in nats                distance   sum over keys of weight * |query - key|
+ *   previous   weight on the token before (mean over rows 1 .. N-1), next likewise; self; first (on token 0)
+ *   separator  weight on the tokens that qkv_overview was told are separators */
+#define QKV_STATS(X) X(entropy) X(distance) X(previous) X(next) X(self) X(first) X(separator)
+
+/* All heads of one sequence at a glance. size: 1 .. 32; s = min(N, size) cells a side, each the largest weight of
+ * its rectangle: cell b spans rows (columns) floor(b N / s) .. floor((b + 1) N / s) - 1.
+ * separators: [N] 1 where the token is a separator, or NULL. out_thumbnails: [L, H, s, s];
+ * out_stats: [L, H, 7] in the order of QKV_STATS. All layers must have been run. */
+qkv_status qkv_overview(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
+                        float *out_thumbnails, float *out_stats, qkv_error *err);
+
+typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_CLS, QKV_POOL_LAST } qkv_pooling;
+
+/* The last hidden state as one vector: mean over the tokens, first or last token; divided by its 2-norm when
+ * normalize is not 0. out: [D]. All layers must have been run. */
+qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out,
+                         qkv_error *err);
+
+#endif

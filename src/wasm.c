@@ -1,0 +1,168 @@
+/* wasm.c - the module's exports: qkv.h with its objects placed in linear memory. The only file that knows it is wasm.
+ *
+ * Pointers and sizes are u32 byte offsets into the exported `memory`, which may grow (views detach) only in qkv_alloc,
+ * qkv_init and qkv_run_new. A function that returns a pointer returns 0 on failure, one that returns a status returns it;
+ * qkv_last_error then says why. Nothing is imported. The names that differ from qkv.h place an object on the heap:
+ *
+ *   qkv_init, qkv_model_free     qkv_model_bytes + create          qkv_run_new, qkv_run_free     qkv_run_bytes + create
+ *   qkv_model_size, qkv_run_size bytes as f64, 0 when refused      qkv_load_rows, qkv_model_ready  qkv_model_rows, _finish
+ *
+ * Traps are for bugs only: every number that comes from a file or a caller is checked by the functions of qkv.h. */
+#include "heap.h"
+#include "qkv.h"
+#include "status.h"
+
+/* The C names differ from the exported ones, which qkv.h has taken for the functions behind them. */
+#define EXPORT(name) __attribute__((export_name("qkv_" #name))) wasm_##name
+#pragma clang diagnostic ignored "-Wmissing-prototypes" /* nothing in C calls an export */
+
+#define PAGE 65536u
+#define PAGES_MOST 65535u /* of 65536: the end of a 4 GiB memory is not a number of 32 bits */
+
+extern unsigned char __heap_base; /* set by the linker: first byte behind stack and data */
+
+static qkv_heap heap;
+static qkv_error last_error;
+
+static size_t grow(void *context, size_t bytes) {
+    const size_t pages = bytes / PAGE + (bytes % PAGE != 0);
+    (void)context;
+    if (pages > PAGES_MOST - __builtin_wasm_memory_size(0)) return 0;
+    return __builtin_wasm_memory_grow(0, pages) == SIZE_MAX ? 0 : pages * PAGE;
+}
+
+static void *allocate(size_t bytes) {
+    if (!heap.base) {
+        qkv_heap_init(&heap, &__heap_base, (unsigned char *)(__builtin_wasm_memory_size(0) * PAGE), grow, NULL);
+    }
+    void *memory = qkv_heap_alloc(&heap, bytes);
+    if (!memory) qkv_fail(&last_error, QKV_MEMORY, "linear memory", (double)qkv_heap_largest(&heap), (double)bytes);
+    return memory;
+}
+
+/* ---- about the module --------------------------------------------------------------------------------------- */
+
+#define WORD_i32 "i32"
+#define WORD_f32 "f32"
+#define WORD_ptr_i32 "ptr"
+#define WORD_ptr_f32 "ptr"
+#define WORD_ptr_u8 "ptr"
+#define STATUS(NAME, number) " " #NAME ":" #number
+#define LISTED(NAME, name) " " #name
+#define STAT(name) " " #name
+#define FIELD(type, name) " " #name ":" WORD_##type
+#define SLOT(NAME, name, scope, role) " " #name ":" #scope ":" #role
+
+static const char description[] = "version " QKV_VERSION                /* */
+                                  "\nstatuses" QKV_STATUSES(STATUS)     /* NAME:number */
+    "\nprecisions" QKV_PRECISIONS(LISTED) "\nplanes" QKV_PLANES(LISTED) /* names in order of their numbers */
+    "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(LISTED) "\nstats" QKV_STATS(STAT) /* */
+    "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) /* name:type in order, 4 bytes each */
+    "\nslots" QKV_SLOTS(SLOT) "\n";                                       /* name:scope:role */
+
+uint32_t EXPORT(abi)(void) {
+    return QKV_ABI;
+}
+
+/* NUL-terminated ASCII, a line "key word word ..." each. */
+const char *EXPORT(describe)(void) {
+    return description;
+}
+
+/* { i32 code at 0; u32 what at 4; f64 got at 8; f64 want at 16 } */
+const qkv_error *EXPORT(last_error)(void) {
+    return &last_error;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------- */
+
+void *EXPORT(alloc)(size_t bytes) {
+    return allocate(bytes);
+}
+
+void EXPORT(free)(void *memory) {
+    qkv_heap_free(&heap, memory);
+}
+
+size_t EXPORT(heap_used)(void) {
+    return heap.used;
+}
+
+/* Ceiling for the heap in bytes; 0 = what the memory allows. */
+void EXPORT(heap_limit)(size_t bytes) {
+    heap.limit = bytes;
+}
+
+/* ---- model -------------------------------------------------------------------------------------------------- */
+
+double EXPORT(model_size)(const qkv_config *config, qkv_precision precision) {
+    return (double)qkv_model_bytes(config, precision, &last_error);
+}
+
+qkv_model *EXPORT(init)(const qkv_config *config, qkv_precision precision) {
+    const size_t bytes = qkv_model_bytes(config, precision, &last_error);
+    void *memory = bytes ? allocate(bytes) : NULL;
+    qkv_model *model = NULL;
+
+    if (memory) qkv_model_create(&model, memory, bytes, config, precision, &last_error);
+    return model;
+}
+
+void EXPORT(model_free)(qkv_model *model) {
+    qkv_heap_free(&heap, model);
+}
+
+qkv_status EXPORT(slot_shape)(const qkv_model *model, qkv_slot slot, int32_t *out_shape) {
+    return qkv_model_shape(model, slot, &out_shape[0], &out_shape[1], &last_error);
+}
+
+qkv_status EXPORT(load_rows)(qkv_model *model, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0,
+                             int32_t rows, const void *data) {
+    return qkv_model_rows(model, slot, layer, plane, row0, rows, data, &last_error);
+}
+
+qkv_status EXPORT(model_ready)(qkv_model *model) {
+    return qkv_model_finish(model, &last_error);
+}
+
+/* ---- run ---------------------------------------------------------------------------------------------------- */
+
+double EXPORT(run_size)(const qkv_model *model, const qkv_input *input) {
+    return (double)qkv_run_bytes(model, input, &last_error);
+}
+
+qkv_run *EXPORT(run_new)(const qkv_model *model, const qkv_input *input) {
+    const size_t bytes = qkv_run_bytes(model, input, &last_error);
+    void *memory = bytes ? allocate(bytes) : NULL;
+    qkv_run *run = NULL;
+
+    if (memory) qkv_run_create(&run, memory, bytes, model, input, &last_error);
+    return run;
+}
+
+void EXPORT(run_free)(qkv_run *run) {
+    qkv_heap_free(&heap, run);
+}
+
+qkv_status EXPORT(forward)(qkv_run *run, int32_t from_layer, int32_t to_layer) {
+    return qkv_forward(run, from_layer, to_layer, &last_error);
+}
+
+qkv_status EXPORT(get_weights)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
+                               int32_t sequence, int32_t row0, int32_t rows, float *out) {
+    return qkv_get_weights(run, kind, layer, head, stage, sequence, row0, rows, out, &last_error);
+}
+
+qkv_status EXPORT(get_stage)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
+                             int32_t sequence, float *out) {
+    return qkv_get_stage(run, kind, layer, head, stage, sequence, out, &last_error);
+}
+
+qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
+                            float *out_thumbnails, float *out_stats) {
+    return qkv_overview(run, kind, sequence, size, separators, out_thumbnails, out_stats, &last_error);
+}
+
+qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out) {
+    return qkv_embedding(run, sequence, pooling, normalize, out, &last_error);
+}
