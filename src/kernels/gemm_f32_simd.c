@@ -1,0 +1,89 @@
+/* Tiles of up to 6 rows by 8 columns, 5 x 8 wherever possible: ten accumulators, two vectors of weights and one splat are
+ * what the 15 registers of an engine hold. A block of one or two rows takes several W panels at once instead, so that enough
+ * independent chains of additions are in flight; chains across k would change the order of the sum.
+ *
+ * W panels are walked outside, row blocks inside: a panel stays in the first cache while all rows pass by. */
+#include <stdbool.h>
+
+#include "gemm_finish.h"
+#include "kernels.h"
+#include "simd.h"
+
+#define PANELS_MAX 4
+
+/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels; both are constants once inlined. */
+ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k,
+                        const int R, const int P) {
+    v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
+    const float *panel[PANELS_MAX];
+
+    for (int p = 0; p < P; p++) panel[p] = w + (size_t)p * panel_stride;
+    for (int r = 0; r < R; r++) {
+        for (int c = 0; c < 2 * P; c++) acc[r][c] = wasm_f32x4_splat(0.0f);
+    }
+    for (int left = k; left > 0; left--) {
+        v128_t b[2 * PANELS_MAX];
+        for (int c = 0; c < 2 * P; c++) b[c] = wasm_v128_load(panel[c / 2] + c % 2 * 4);
+        for (int r = 0; r < R; r++) {
+            KEEP_ORDER();
+            const v128_t x = wasm_v128_load32_splat(a + r);
+            for (int c = 0; c < 2 * P; c++) acc[r][c] = madd(x, b[c], acc[r][c]);
+        }
+        a += R;
+        for (int p = 0; p < P; p++) panel[p] += QKV_PANEL;
+    }
+    for (int r = 0; r < R; r++) {
+        for (int c = 0; c < 2 * P; c++) wasm_v128_store(to + (size_t)r * to_stride + c * 4, acc[r][c]);
+    }
+}
+
+static int panels_at_once(int rows, int left) {
+    if (rows == 1 && left >= 4) return 4;
+    return rows <= 2 && left >= 2 ? 2 : 1;
+}
+
+static void any_tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k, int rows,
+                     int panels) {
+    switch (rows * 8 + panels) {
+    case 1 * 8 + 4: tile(to, to_stride, a, w, panel_stride, k, 1, 4); break;
+    case 1 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 1, 2); break;
+    case 1 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 1, 1); break;
+    case 2 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 2, 2); break;
+    case 2 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 2, 1); break;
+    case 3 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 3, 1); break;
+    case 4 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 4, 1); break;
+    case 5 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 5, 1); break;
+    case 6 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 6, 1); break;
+    default: __builtin_unreachable();
+    }
+}
+
+/* All rows of the columns [n, n + 8 panels). */
+static void columns(const qkv_gemm *g, const float *a, const float *w, int n, int panels) {
+    const int width = panels * QKV_PANEL;
+    const int cols = g->cols - n < width ? g->cols - n : width;
+    const bool direct = cols == width && !g->row_scale && !g->bias && !g->gelu && !g->residual;
+    int block;
+
+    for (int m = 0; m < g->rows; m += block, a += (size_t)block * (size_t)g->k) {
+        block = qkv_row_block(g->rows - m);
+        if (direct) {
+            float *out = g->out + (size_t)m * g->out_stride + n;
+            any_tile(out, g->out_stride, a, w, g->panel_stride, g->k, block, panels);
+            continue;
+        }
+        float sums[QKV_ROWS_MAX * QKV_PANEL];
+        any_tile(sums, (size_t)width, a, w, g->panel_stride, g->k, block, panels);
+        finish_tile(g, NULL, sums, width, m, block, n, cols);
+    }
+}
+
+void qkv_gemm_f32_simd(const qkv_gemm *g, const float *a, const float *w) {
+    const int all = (g->cols + QKV_PANEL - 1) / QKV_PANEL;
+    int panels;
+
+    for (int p = 0; p < all; p += panels) {
+        panels = panels_at_once(g->rows, all - p);
+        columns(g, a, w + (size_t)p * g->panel_stride, p * QKV_PANEL, panels);
+    }
+}

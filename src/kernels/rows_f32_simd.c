@@ -1,0 +1,34 @@
+/* Rows: one operation an element. The last few elements are plain C, which rounds the same. */
+#include "kernels.h"
+#include "simd.h"
+
+void qkv_add_f32_simd(float *y, const float *x, int n) {
+    int i = 0;
+
+    for (; i + 4 <= n; i += 4) wasm_v128_store(y + i, wasm_f32x4_add(wasm_v128_load(y + i), wasm_v128_load(x + i)));
+    for (; i < n; i++) y[i] = y[i] + x[i];
+}
+
+void qkv_mul_f32_simd(float *y, const float *x, int n, float factor) {
+    const v128_t factors = wasm_f32x4_splat(factor);
+    int i = 0;
+
+    for (; i + 4 <= n; i += 4) wasm_v128_store(y + i, wasm_f32x4_mul(wasm_v128_load(x + i), factors));
+    for (; i < n; i++) y[i] = x[i] * factor;
+}
+
+void qkv_max_f32_simd(float *y, const float *x, int n) {
+    int i = 0;
+
+    for (; i + 4 <= n; i += 4) wasm_v128_store(y + i, wasm_f32x4_pmax(wasm_v128_load(y + i), wasm_v128_load(x + i)));
+    for (; i < n; i++) y[i] = y[i] < x[i] ? x[i] : y[i];
+}
+
+float qkv_dot_f32_simd(const float *x, const float *y, int n) {
+    v128_t sum = wasm_f32x4_splat(0.0f);
+    int i = 0;
+
+    for (; i + 4 <= n; i += 4) sum = madd(wasm_v128_load(x + i), wasm_v128_load(y + i), sum);
+    if (i < n) sum = madd(load_part(x + i, n - i, 0.0f), load_part(y + i, n - i, 0.0f), sum);
+    return sum_lanes(sum);
+}
