@@ -1,0 +1,444 @@
+/* Tests of packing and of both matrix products. */
+#include "kernel_tests.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Where the block of row m begins, and its rows. */
+static int find_block(int rows, int m, int *size) {
+    int start = 0;
+
+    for (*size = qkv_row_block(rows); m >= start + *size; *size = qkv_row_block(rows - start)) start += *size;
+    return start;
+}
+
+static size_t round_up(int n, int to) { return (size_t)((n + to - 1) / to * to); }
+
+/* ---- packing -------------------------------------------------------------------------------------------------- */
+
+void test_pack_f32(void) {
+    static const int ks[] = {0, 1, 3, 4, 5, 8, 31, 64, 67};
+
+    for (int rows = 0; rows <= 40; rows++) {
+        for (size_t c = 0; c < COUNT(ks); c++) {
+            const int k = ks[c];
+            const size_t stride = (size_t)(k + rows % 3), count = (size_t)(rows * k);
+            float *x = guarded((size_t)rows * stride, 4, rows % 4);
+            float *scalar = guarded(count, 4, 1), *simd = guarded(count, 4, (rows + 2) % 4);
+            bool right = true;
+            int size;
+
+            fill(x, (size_t)rows * stride, FILL_HOSTILE);
+            qkv_pack_f32_scalar(scalar, x, stride, rows, k);
+            qkv_pack_f32_simd(simd, x, stride, rows, k);
+            CHECK(count == 0 || memcmp(scalar, simd, count * 4) == 0, "pack_f32: twins differ, %d x %d", rows, k);
+            for (int m = 0; m < rows; m++) {
+                const int start = find_block(rows, m, &size);
+                for (int i = 0; i < k; i++) {
+                    const float *at = simd + start * k + i * size + m - start;
+                    right = right && memcmp(at, x + (size_t)m * stride + i, 4) == 0;
+                }
+            }
+            CHECK(right, "pack_f32: an element is out of place, %d x %d", rows, k);
+            release(x, "pack_f32");
+            release(scalar, "pack_f32");
+            release(simd, "pack_f32");
+        }
+    }
+}
+
+static void check_weights(int row0, int rows, int k) {
+    const size_t count = round_up(row0 + rows, QKV_PANEL) * (size_t)k, stride = (size_t)k + 1;
+    float *x = guarded((size_t)rows * stride, 4, row0 % 4);
+    float *scalar = guarded(count, 4, 2), *simd = guarded(count, 4, 3), *want = guarded(count, 4, 0);
+
+    fill(x, (size_t)rows * stride, FILL_HOSTILE);
+    fill(want, count, FILL_NORMAL); /* what lies there already; columns that are not ours keep it */
+    if (count > 0) memcpy(scalar, want, count * 4);
+    if (count > 0) memcpy(simd, want, count * 4);
+    qkv_weights_f32_scalar(scalar, row0, x, stride, rows, k);
+    qkv_weights_f32_simd(simd, row0, x, stride, rows, k);
+    for (int n = row0; n < row0 + rows; n++) {
+        for (int i = 0; i < k; i++) want[n / 8 * k * 8 + i * 8 + n % 8] = x[(size_t)(n - row0) * stride + (size_t)i];
+    }
+    CHECK(check_same_bits(want, scalar, count), "weights_f32_scalar: rows %d + %d, k %d", row0, rows, k);
+    CHECK(check_same_bits(want, simd, count), "weights_f32_simd: rows %d + %d, k %d", row0, rows, k);
+    release(x, "weights_f32");
+    release(scalar, "weights_f32");
+    release(simd, "weights_f32");
+    release(want, "weights_f32");
+}
+
+void test_weights_f32(void) {
+    static const int ks[] = {0, 1, 3, 4, 7, 33, 64};
+
+    for (int row0 = 0; row0 < 11; row0++) {
+        for (int rows = 0; rows < 22; rows++) {
+            for (size_t c = 0; c < COUNT(ks); c++) check_weights(row0, rows, ks[c]);
+        }
+    }
+}
+
+/* Row m of a packed block, as integers, against the row it came from. */
+static void check_q10_row(const int16_t *block, int size, int r, float scale, const float *x, int k, int amax) {
+    float largest = 0.0f;
+    bool wild = false;
+
+    for (int i = 0; i < k; i++) {
+        wild = wild || !isfinite(x[i]);
+        largest = fmaxf(largest, fabsf(x[i]));
+    }
+    const bool zero = wild || largest < 0x1p-100f;
+    for (int i = 0; i < k + k % 2; i++) {
+        const int q = block[i / 2 * 2 * size + r * 2 + i % 2];
+        if (zero || i >= k) CHECK(q == 0, "pack_q10: q[%d] = %d, want 0", i, q);
+        else CHECK(fabs((double)x[i] / (double)scale - q) <= 0.5 + amax * 3 * EPSILON && abs(q) <= amax,
+                   "pack_q10: %g at scale %g became %d", (double)x[i], (double)scale, q);
+        if (!zero && i < k && fabsf(x[i]) == largest) CHECK(abs(q) == amax, "pack_q10: the largest is %d", q);
+    }
+    if (wild) CHECK(isnan(scale), "pack_q10: a row with NaN or infinity has scale %g", (double)scale);
+    else CHECK(zero ? scale == 0.0f : scale == largest / (float)amax, "pack_q10: scale %g", (double)scale);
+}
+
+static void check_pack_q10(int rows, int k) {
+    const size_t stride = (size_t)(k + rows % 3), row_size = round_up(k, 2), count = (size_t)rows * row_size;
+    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / (511LL * (k < 1536 ? k : 1536)));
+    const int amax = bound < INT16_MAX ? (int)bound : INT16_MAX;
+    float *x = guarded((size_t)rows * stride, 4, rows % 4);
+    float *scales = guarded((size_t)rows, 4, 1), *simd_scales = guarded((size_t)rows, 4, 2);
+    int16_t *scalar = guarded(count, 2, 1), *simd = guarded(count, 2, rows % 8);
+    int size;
+
+    fill(x, (size_t)rows * stride, FILL_NORMAL);
+    for (int m = 0; m < rows; m++) { /* rows of every kind: tiny, huge, just too small, spoiled */
+        static const float factors[] = {1.0f, 1e-20f, 1e37f, 1e-31f, 1e-44f};
+        float *row = x + (size_t)m * stride;
+        for (int i = 0; i < k; i++) row[i] *= factors[m % 5];
+        if (k > 0 && m % 7 == 3) row[(m * 5) % k] = m % 2 ? NAN : -INFINITY;
+        if (k > 0 && m % 11 == 5) row[k - 1] = 1e-42f;
+    }
+    qkv_pack_q10_scalar(scalar, scales, x, stride, rows, k);
+    qkv_pack_q10_simd(simd, simd_scales, x, stride, rows, k);
+    CHECK(count == 0 || memcmp(scalar, simd, count * 2) == 0, "pack_q10: twins differ, %d x %d", rows, k);
+    CHECK(check_same_bits(scales, simd_scales, (size_t)rows), "pack_q10: scales differ, %d x %d", rows, k);
+    for (int m = 0; m < rows; m++) {
+        const int start = find_block(rows, m, &size);
+        check_q10_row(simd + (size_t)start * row_size, size, m - start, scales[m], x + (size_t)m * stride, k, amax);
+    }
+    release(x, "pack_q10");
+    release(scales, "pack_q10");
+    release(simd_scales, "pack_q10");
+    release(scalar, "pack_q10");
+    release(simd, "pack_q10");
+}
+
+void test_pack_q10(void) {
+    static const int ks[] = {0, 1, 2, 7, 8, 9, 15, 16, 67, 384};
+    const float ties[8] = {32767.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, -0.0f};
+    const int16_t even[8] = {32767, 0, 2, 2, 0, -2, -2, 0};
+    int16_t q[8];
+    float scale;
+
+    for (int rows = 0; rows <= 40; rows++) {
+        for (size_t c = 0; c < COUNT(ks); c++) check_pack_q10(rows, ks[c]);
+    }
+    check_pack_q10(3, 1537);
+    check_pack_q10(6, 3101);
+    qkv_pack_q10_simd(q, &scale, ties, 8, 1, 8);
+    CHECK(memcmp(q, even, sizeof q) == 0 && scale == 1.0f, "pack_q10: ties go to even");
+}
+
+/* ---- products ------------------------------------------------------------------------------------------------- */
+
+/* A qkv_gemm with random options and strides; out is set by the caller. */
+static qkv_gemm random_gemm(int rows, int k, int cols, filling how) {
+    const uint32_t options = random_bits() >> 8;
+    const size_t count = (size_t)rows, padded = round_up(cols, QKV_PANEL);
+    qkv_gemm g = {.rows = rows, .k = k, .cols = cols, .out_stride = (size_t)cols + options % 3, .gelu = options >> 4 & 1};
+
+    g.residual_stride = g.out_stride;
+    if (options & 32) g.row_scale = guarded(count, 4, 1);
+    if (options & 64) g.bias = guarded(padded, 4, 3);
+    if (options & 128) g.residual = guarded(count * g.residual_stride, 4, 2);
+    if (g.row_scale) fill((float *)g.row_scale, count, how);
+    if (g.bias) fill((float *)g.bias, padded, how);
+    if (g.residual) fill((float *)g.residual, count * g.residual_stride, how);
+    return g;
+}
+
+static void release_gemm(const qkv_gemm *g) {
+    if (g->row_scale) release((float *)g->row_scale, "row_scale");
+    if (g->bias) release((float *)g->bias, "bias");
+    if (g->residual) release((float *)g->residual, "residual");
+}
+
+static double gelu(double x) { return x * erfc(-x * sqrt(0.5)) / 2.0; }
+
+/* The true output from the true sum, and how far off a float32 result may be when the sum is off by `error`. */
+static double finish(const qkv_gemm *g, double v, double *error, int m, int n) {
+    if (g->row_scale) v *= (double)g->row_scale[m], *error *= fabs((double)g->row_scale[m]);
+    *error += EPSILON * fabs(v);
+    if (g->bias) v += (double)g->bias[n];
+    *error += EPSILON * fabs(v);
+    if (g->gelu) v = gelu(v), *error = *error * 1.13 + 6e-8 + 6.0 * EPSILON * fabs(v);
+    if (g->residual) v += (double)g->residual[(size_t)m * g->residual_stride + (size_t)n];
+    *error = (*error + EPSILON * fabs(v)) * 1.0001 + 1e-44;
+    return v;
+}
+
+static void check_output(const qkv_gemm *g, const float *out, double truth, double error, int m, int n) {
+    const float got = out[(size_t)m * g->out_stride + (size_t)n];
+    CHECK(fabs((double)got - truth) <= error, "gemm %d x %d x %d: out[%d, %d] = %g, want %g within %g", g->rows, g->k,
+          g->cols, m, n, (double)got, truth, error);
+}
+
+/* Outputs of both twins: equal, in place of the residual as well, and nothing beyond the columns touched. */
+static void check_outputs(const qkv_gemm *g, const float *scalar, const float *simd, const float *before) {
+    const size_t count = (size_t)g->rows * g->out_stride;
+
+    CHECK(check_same_bits(scalar, simd, count), "gemm %d x %d x %d: twins differ (gelu %d)", g->rows, g->k, g->cols,
+          g->gelu);
+    for (int m = 0; m < g->rows; m++) {
+        const size_t end = (size_t)m * g->out_stride + (size_t)g->cols;
+        const size_t gap = g->out_stride - (size_t)g->cols;
+        CHECK(memcmp(simd + end, before + end, gap * 4) == 0, "gemm: row %d was written beyond its %d columns", m, g->cols);
+    }
+    digest(simd, count);
+}
+
+typedef struct f32_case {
+    float *x, *a, *w;                /* x: [rows, k] */
+    float *scalar, *simd, *before;
+} f32_case;
+
+static void check_f32_values(const qkv_gemm *g, const f32_case *c) {
+    for (int m = 0; m < g->rows; m++) {
+        for (int n = 0; n < g->cols; n++) {
+            const float *column = c->w + (size_t)(n / 8) * g->panel_stride + n % 8;
+            double sum = 0.0, size = 0.0;
+
+            for (int i = 0; i < g->k; i++) {
+                const double product = (double)c->x[m * g->k + i] * (double)column[i * 8];
+                sum += product;
+                size += fabs(product);
+            }
+            double error = g->k * EPSILON * size;
+            const double truth = finish(g, sum, &error, m, n);
+            check_output(g, c->simd, truth, error, m, n);
+        }
+    }
+}
+
+/* One row computed alone has the bits it has among others. */
+static void check_f32_row_alone(const qkv_gemm *g, const f32_case *c, int m) {
+    float *out = guarded((size_t)g->cols, 4, 1);
+    qkv_gemm one = *g;
+
+    one.rows = 1;
+    one.out = out;
+    if (g->row_scale) one.row_scale = g->row_scale + m;
+    if (g->residual) one.residual = g->residual + (size_t)m * g->residual_stride;
+    qkv_gemm_f32_simd(&one, c->x + m * g->k, c->w);
+    CHECK(check_same_bits(out, c->simd + (size_t)m * g->out_stride, (size_t)g->cols),
+          "gemm %d x %d x %d: row %d alone differs", g->rows, g->k, g->cols, m);
+    release(out, "gemm_f32");
+}
+
+static void check_gemm_f32(int rows, int k, int cols, filling how) {
+    qkv_gemm g = random_gemm(rows, k, cols, how);
+    const size_t out_size = (size_t)rows * g.out_stride, x_size = (size_t)(rows * k);
+    g.panel_stride = (size_t)(k + rows % 2) * QKV_PANEL;
+    const size_t w_size = round_up(cols, QKV_PANEL) / QKV_PANEL * g.panel_stride;
+    const f32_case c = {guarded(x_size, 4, 1),   guarded(x_size, 4, rows % 4), guarded(w_size, 4, cols % 4),
+                        guarded(out_size, 4, 0), guarded(out_size, 4, k % 4),  guarded(out_size, 4, 0)};
+
+    fill(c.x, x_size, how);
+    fill(c.w, w_size, how);
+    fill(c.before, out_size, FILL_NORMAL);
+    memcpy(c.scalar, c.before, out_size * 4);
+    memcpy(c.simd, c.before, out_size * 4);
+    qkv_pack_f32_scalar(c.a, c.x, (size_t)k, rows, k);
+    g.out = c.scalar;
+    qkv_gemm_f32_scalar(&g, c.a, c.w);
+    g.out = c.simd;
+    qkv_gemm_f32_simd(&g, c.a, c.w);
+    check_outputs(&g, c.scalar, c.simd, c.before);
+    if (how == FILL_NORMAL) check_f32_values(&g, &c);
+    check_f32_row_alone(&g, &c, (int)(random_bits() % (uint32_t)rows));
+    if (g.residual) { /* the residual may be the output itself */
+        memcpy(c.scalar, g.residual, out_size * 4);
+        const float *residual = g.residual;
+        g.out = c.scalar;
+        g.residual = c.scalar;
+        qkv_gemm_f32_simd(&g, c.a, c.w);
+        g.residual = residual;
+        for (int m = 0; m < rows; m++) {
+            const size_t start = (size_t)m * g.out_stride;
+            CHECK(check_same_bits(c.scalar + start, c.simd + start, (size_t)cols), "gemm: in place, row %d", m);
+        }
+    }
+    release_gemm(&g);
+    release(c.x, "gemm_f32 x");
+    release(c.a, "gemm_f32 a");
+    release(c.w, "gemm_f32 w");
+    release(c.scalar, "gemm_f32 out");
+    release(c.simd, "gemm_f32 out");
+    release(c.before, "gemm_f32");
+}
+
+/* GELU alone: k = 1 and an activation of 1 make the sums what the weights are. */
+static void sweep_gelu(void) {
+    enum { BATCH = 4096 };
+    static float x[BATCH], y[BATCH], twin[BATCH];
+    const float one = 1.0f;
+    qkv_gemm g = {.rows = 1, .k = 1, .cols = BATCH, .out_stride = BATCH, .panel_stride = 8, .gelu = 1};
+    double above = 0.0, below = 0.0;
+
+    for (uint32_t bits = 0x20000000; bits < 0x7f800000;) {
+        for (int i = 0; i < BATCH; i++, bits += bits < 0x7f800000 ? 149 : 0) {
+            const uint32_t here = (bits < 0x7f800000 ? bits : 0x7f800000) | (uint32_t)(i % 2) << 31;
+            memcpy(x + i, &here, sizeof here);
+        }
+        g.out = y;
+        qkv_gemm_f32_simd(&g, &one, x);
+        g.out = twin;
+        qkv_gemm_f32_scalar(&g, &one, x);
+        CHECK(check_same_bits(y, twin, BATCH), "gelu: twins differ near %a", (double)x[0]);
+        digest(y, BATCH);
+        for (int i = 0; i < BATCH; i++) {
+            if (isinf(x[i])) continue;
+            if (x[i] > 0.0f) above = fmax(above, ulps(y[i], gelu((double)x[i])));
+            else below = fmax(below, fabs((double)y[i] - gelu((double)x[i])));
+        }
+    }
+    printf("gelu: worst error %.3f ulp above 0, %.3g below 0\n", above, below);
+    CHECK(above < 2.5, "gelu: %g ulp", above);
+    CHECK(below < 6e-8, "gelu: %g", below);
+}
+
+static void check_gelu_limits(void) {
+    const float x[8] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e38f, -1e38f, 1e-40f}, one = 1.0f;
+    float y[8];
+    const qkv_gemm g = {.out = y, .rows = 1, .k = 1, .cols = 8, .out_stride = 8, .panel_stride = 8, .gelu = 1};
+
+    qkv_gemm_f32_simd(&g, &one, x);
+    CHECK(y[0] == 0.0f && y[1] == 0.0f, "gelu(0) is 0");
+    CHECK(y[2] == INFINITY && y[3] == 0.0f && isnan(y[4]), "gelu of infinities and NaN: %g %g %g", (double)y[2],
+          (double)y[3], (double)y[4]);
+    CHECK(y[5] == 1e38f && y[6] == 0.0f && y[7] > 0.0f, "gelu of the huge and the tiny");
+}
+
+void test_gemm_f32(void) {
+    static const int ks[] = {0, 1, 2, 5, 32, 67}, cols[] = {1, 2, 5, 7, 8, 9, 16, 23, 24, 31, 32, 33, 40, 67};
+    static const int tall[] = {1, 2, 3, 5, 7, 13, 40};
+
+    for (int rows = 1; rows <= 40; rows++) {
+        for (size_t i = 0; i < COUNT(ks); i++) {
+            for (size_t j = 0; j < COUNT(cols); j++) {
+                check_gemm_f32(rows, ks[i], cols[j], FILL_NORMAL);
+                if (j % 3 == 0) check_gemm_f32(rows, ks[i], cols[j], FILL_HOSTILE);
+            }
+        }
+    }
+    for (size_t i = 0; i < COUNT(tall); i++) {
+        check_gemm_f32(tall[i], 384, 100, FILL_NORMAL);
+        check_gemm_f32(tall[i], 1536, 48, FILL_NORMAL);
+    }
+    sweep_gelu();
+    check_gelu_limits();
+}
+
+typedef struct q10_case {
+    float *x, *a_scales, *w_scales;
+    int16_t *a, *w;
+    float *scalar, *simd, *before;
+} q10_case;
+
+/* Integer sums are exact, so only their conversion and the sum of chunks round. */
+static void check_q10_values(const qkv_gemm *g, const q10_case *c) {
+    const int padded = g->k + g->k % 2;
+    int size;
+
+    for (int m = 0; m < g->rows; m++) {
+        const int start = find_block(g->rows, m, &size);
+        const int16_t *row = c->a + start * padded + (m - start) * 2;
+
+        for (int n = 0; n < g->cols; n++) {
+            const int16_t *column = c->w + (size_t)(n / 8) * g->panel_stride + n % 8 * 2;
+            double sum = 0.0, chunk = 0.0, size_of_chunks = 0.0;
+
+            for (int i = 0; i < padded; i++) {
+                chunk += row[i / 2 * 2 * size + i % 2] * column[i / 2 * 16 + i % 2];
+                if (i % QKV_Q10_CHUNK < QKV_Q10_CHUNK - 1 && i < padded - 1) continue;
+                sum += chunk;
+                size_of_chunks += fabs(chunk);
+                chunk = 0.0;
+            }
+            const double scale = (double)c->a_scales[m] * (double)c->w_scales[n];
+            double error = EPSILON * 4.0 * size_of_chunks * fabs(scale);
+            const double truth = finish(g, sum * scale, &error, m, n);
+            check_output(g, c->simd, truth, error, m, n);
+        }
+    }
+}
+
+/* `extreme`: all products as large as they may become, so that a sum one step longer would overflow. */
+static void check_gemm_q10(int rows, int k, int cols, bool extreme) {
+    qkv_gemm g = random_gemm(rows, k, cols, FILL_NORMAL);
+    const size_t row_size = round_up(k, 2), padded = round_up(cols, QKV_PANEL), out_size = (size_t)rows * g.out_stride;
+    g.panel_stride = (row_size + (size_t)(rows % 2) * 2) * QKV_PANEL;
+    const size_t w_size = padded / QKV_PANEL * g.panel_stride;
+    const q10_case c = {guarded((size_t)(rows * k), 4, 1),
+                        guarded((size_t)rows, 4, 2),
+                        guarded(padded, 4, 3),
+                        guarded((size_t)rows * row_size, 2, rows % 8),
+                        guarded(w_size, 2, cols % 8),
+                        guarded(out_size, 4, 0),
+                        guarded(out_size, 4, k % 4),
+                        guarded(out_size, 4, 0)};
+
+    fill(c.x, (size_t)(rows * k), FILL_NORMAL);
+    fill(c.w_scales, padded, FILL_NORMAL);
+    fill(c.before, out_size, FILL_NORMAL);
+    for (int i = 0; extreme && i < rows * k; i++) c.x[i] = -2.0f;
+    for (size_t i = 0; i < w_size; i++) c.w[i] = (int16_t)(extreme ? 511 : (int)(random_bits() % 1023) - 511);
+    memcpy(c.scalar, c.before, out_size * 4);
+    memcpy(c.simd, c.before, out_size * 4);
+    qkv_pack_q10_scalar(c.a, c.a_scales, c.x, (size_t)k, rows, k);
+    g.out = c.scalar;
+    qkv_gemm_q10_scalar(&g, c.a, c.a_scales, c.w, c.w_scales);
+    g.out = c.simd;
+    qkv_gemm_q10_simd(&g, c.a, c.a_scales, c.w, c.w_scales);
+    check_outputs(&g, c.scalar, c.simd, c.before);
+    check_q10_values(&g, &c);
+    release_gemm(&g);
+    release(c.x, "gemm_q10 x");
+    release(c.a_scales, "gemm_q10 scales");
+    release(c.w_scales, "gemm_q10 scales");
+    release(c.a, "gemm_q10 a");
+    release(c.w, "gemm_q10 w");
+    release(c.scalar, "gemm_q10 out");
+    release(c.simd, "gemm_q10 out");
+    release(c.before, "gemm_q10");
+}
+
+void test_gemm_q10(void) {
+    static const int ks[] = {0, 1, 2, 5, 32, 67}, cols[] = {1, 5, 8, 9, 16, 23, 32, 33, 40, 67};
+    static const int tall[] = {1, 2, 3, 5, 7, 13}, long_ks[] = {384, 1535, 1536, 1537, 1538, 3100};
+
+    for (int rows = 1; rows <= 40; rows++) {
+        for (size_t i = 0; i < COUNT(ks); i++) {
+            for (size_t j = 0; j < COUNT(cols); j++) check_gemm_q10(rows, ks[i], cols[j], false);
+        }
+    }
+    for (size_t i = 0; i < COUNT(tall); i++) {
+        for (size_t j = 0; j < COUNT(long_ks); j++) {
+            check_gemm_q10(tall[i], long_ks[j], 41, false);
+            check_gemm_q10(tall[i], long_ks[j], 9, true);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* kernel_tests.h - what the tests of the kernels share. One test a kernel, named after it: the list in kernels.def calls
+ * them, so a kernel without a test does not link. */
+#ifndef QKV_TESTS_KERNEL_TESTS_H
+#define QKV_TESTS_KERNEL_TESTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "check.h"
+#include "kernels.h"
+
+#define KERNEL(result, name, parameters) void test_##name(void);
+#include "kernels.def"
+#undef KERNEL
+
+#define EPSILON 5.9604644775390625e-8 /* 2^-24: the largest relative error of one rounding */
+
+/* What an array is filled with. */
+typedef enum filling {
+    FILL_NORMAL,  /* about -3 .. 3 */
+    FILL_HOSTILE, /* the same with zeros of both signs, denormals, +-1e38, infinities and NaN strewn in */
+} filling;
+
+/* n elements of `size` bytes, `shift` elements away from 16-byte alignment, between canaries. Freed by release. */
+void *guarded(size_t n, size_t size, int shift);
+
+/* Checks the canaries of what guarded returned and frees it. */
+void release(void *memory, const char *what);
+
+uint32_t random_bits(void);
+float random_float(void); /* -1 .. 1 */
+void fill(float *x, size_t n, filling how);
+
+/* Distance of got from the true value, in units of the last place of the true value. */
+double ulps(float got, double truth);
+
+/* Adds the bits of an array to the digest that the program prints: equal digests mean equal bits on two machines. */
+void digest(const float *x, size_t n);
+
+#endif
