@@ -1,0 +1,100 @@
+/** Checks of what callers hand in. Each returns the value in the type it was asked for, or throws a QkvError naming the
+ * argument, what it was and what it may be. */
+
+import { QkvError } from './errors.js';
+
+/** @typedef {{ data: Uint8Array | Float32Array, shape: number[] }} Tensor */
+
+/**
+ * @param {string} what
+ * @param {unknown} value
+ * @param {number} from
+ * @param {number} to inclusive
+ * @returns {number}
+ */
+export function wholeNumber(what, value, from, to) {
+  if (typeof value !== 'number' || !Number.isInteger(value)) {
+    throw new QkvError('argument', what, { got: value, want: `a whole number from ${from} to ${to}` });
+  }
+  if (value < from || value > to) throw new QkvError('range', what, { got: value, want: `${from} to ${to}` });
+  return value;
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} value
+ * @returns {number}
+ */
+export function finiteNumber(what, value) {
+  if (typeof value !== 'number' || !Number.isFinite(value)) {
+    throw new QkvError('argument', what, { got: value, want: 'a finite number' });
+  }
+  return value;
+}
+
+/**
+ * @template {string} T
+ * @param {string} what
+ * @param {unknown} value
+ * @param {readonly T[]} choices
+ * @returns {T}
+ */
+export function oneOf(what, value, choices) {
+  const found = choices.find((choice) => choice === value);
+  if (found === undefined) throw new QkvError('argument', what, { got: value, want: choices.join(', ') });
+  return found;
+}
+
+/**
+ * The options of a call: an object, or nothing.
+ * @template {object} T
+ * @param {string} call
+ * @param {T | undefined} options
+ * @returns {Partial<T>}
+ */
+export function optionsOf(call, options) {
+  if (options === undefined) return {};
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new QkvError('argument', `${call}: options`, { got: options, want: 'an object' });
+  }
+  return options;
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} signal
+ * @returns {AbortSignal | undefined}
+ */
+export function signalOf(what, signal) {
+  if (signal === undefined || signal === null || signal instanceof AbortSignal) return signal ?? undefined;
+  throw new QkvError('argument', `${what}: signal`, { got: signal, want: 'an AbortSignal' });
+}
+
+/**
+ * A {data, shape} whose two parts agree.
+ * @template {Float32ArrayConstructor | Uint8ArrayConstructor} T
+ * @param {string} what
+ * @param {unknown} value
+ * @param {T} type
+ * @returns {{ data: InstanceType<T>, shape: number[] }}
+ */
+export function tensor(what, value, type) {
+  const { data, shape } = /** @type {Partial<Tensor>} */ (value ?? {});
+  if (!(data instanceof type)) {
+    throw new QkvError('argument', `${what}: data`, { got: nameOf(data), want: `a ${type.name}` });
+  }
+  if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) {
+    throw new QkvError('argument', `${what}: shape`, { got: shape, want: 'an array of whole numbers' });
+  }
+  const count = shape.reduce((product, size) => product * size, 1);
+  if (count !== data.length) {
+    const want = `${count} for the shape ${JSON.stringify(shape)}`;
+    throw new QkvError('argument', `${what}: elements of data`, { got: data.length, want });
+  }
+  return { data: /** @type {InstanceType<T>} */ (data), shape };
+}
+
+/** @param {unknown} value */
+function nameOf(value) {
+  return typeof value === 'object' && value !== null ? value.constructor?.name : typeof value;
+}

@@ -1,0 +1,239 @@
+/** The engine as JavaScript sees it. A core is one wasm instance with its memory: exports wrapped so that a status
+ * becomes a QkvError and a trap ends the instance, because after one the module's stack pointer and heap mean nothing.
+ * An engine is a compiled module and the core it now uses; a dead core is replaced when the next model is loaded. */
+
+import { parseDescription } from './describe.js';
+import { QkvError } from './errors.js';
+import { createHeap } from './heap.js';
+
+/** The ABI number of qkv.h this library was written for. */
+export const ABI = 1;
+
+/** Linear memory cannot become larger: 65,536 pages of 64 KiB. */
+const LARGEST_MEMORY = 2 ** 32;
+
+/** @typedef {import('./loader.js').Compiled} Compiled */
+/** @typedef {{ version: string, variant: Compiled['variant'], threads: number, wasmBytes: number | null }} EngineInfo */
+/** @typedef {(...args: number[]) => number} WasmFunction */
+/** @typedef {import('./errors.js').ErrorCode} ErrorCode */
+/** @typedef {Awaited<ReturnType<typeof createCore>>} Core */
+
+/**
+ * @param {WebAssembly.Module} module
+ * @param {{ limit?: number }} [options] limit: ceiling for linear memory in bytes, 0 = none
+ */
+export async function createCore(module, { limit = 0 } = {}) {
+  const exports = await instantiate(module);
+  const heap = createHeap(/** @type {WebAssembly.Memory} */ (exports.memory));
+  /** @type {QkvError | null} */
+  let ended = null;
+
+  /**
+   * @param {string} name
+   * @param {number[]} args
+   */
+  function call(name, ...args) {
+    if (ended) throw ended;
+    const run = /** @type {WasmFunction | undefined} */ (exports[name]);
+    if (!run) throw mismatch(`export ${name}`, 'none', 'a function');
+    try {
+      return run(...args);
+    } catch (cause) {
+      // Whatever comes out of wasm (RuntimeError, RangeError, Firefox's InternalError) has left it half way.
+      const message = cause instanceof Error ? cause.message : String(cause);
+      ended = new QkvError('crash', `The engine stopped in ${name} (${message})`, {
+        cause,
+        fix: 'Load the model again.',
+      });
+      throw ended;
+    }
+  }
+
+  if (exports._initialize) call('_initialize');
+  const description = parseDescription(heap.readText(call('qkv_describe')));
+  if (limit > 0) call('qkv_heap_limit', limit);
+
+  /**
+   * Throws what the engine says went wrong.
+   * @param {string} subject the call or thing, for the sentence
+   * @returns {never}
+   */
+  function fail(subject) {
+    const at = call('qkv_last_error');
+    const code = /** @type {ErrorCode} */ (
+      description.statuses.get(heap.readInt32(at, 1)[0])?.toLowerCase() ?? 'state'
+    );
+    const what = heap.readText(heap.readInt32(at + 4, 1)[0]);
+    const got = heap.readFloat64(at + 8);
+    const want = heap.readFloat64(at + 16);
+    if (code === 'memory') throw memoryError(subject, want, got);
+    throw new QkvError(code, `${subject}: ${what}`, { got, want });
+  }
+
+  /**
+   * @param {string} subject
+   * @param {number} status
+   */
+  function check(subject, status) {
+    if (status !== 0) fail(subject);
+  }
+
+  /**
+   * @param {string} subject
+   * @param {number} result a pointer or a size, 0 = failed
+   */
+  const nonZero = (subject, result) => (result === 0 ? fail(subject) : result);
+
+  /** @param {number} offset */
+  function free(offset) {
+    if (!ended) call('qkv_free', offset);
+  }
+
+  /**
+   * Memory for the length of one call.
+   * @template T
+   * @param {string} subject
+   * @param {number} bytes
+   * @param {(offset: number) => T} use
+   * @returns {T}
+   */
+  function withMemory(subject, bytes, use) {
+    const offset = nonZero(subject, call('qkv_alloc', bytes));
+    try {
+      return use(offset);
+    } finally {
+      free(offset);
+    }
+  }
+
+  return {
+    description,
+    heap,
+    call,
+    check,
+    nonZero,
+    free,
+    withMemory,
+    /** Bytes a model or run may still take. */
+    available: () => (limit > 0 ? Math.min(limit, LARGEST_MEMORY) : LARGEST_MEMORY) - (call('qkv_heap_used') >>> 0),
+    isAlive: () => ended === null,
+    /** @param {QkvError} error what later calls get */
+    end: (error) => {
+      ended ??= error;
+    },
+  };
+}
+
+/** @param {WebAssembly.Module} module */
+async function instantiate(module) {
+  /** @type {WebAssembly.Exports} */
+  let exports;
+  try {
+    exports = (await WebAssembly.instantiate(module, {})).exports;
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new QkvError('wasm', `The wasm module cannot be started: ${message}`, { cause });
+  }
+  const abi = exports.qkv_abi;
+  const number = typeof abi === 'function' ? abi() : 'none';
+  if (number !== ABI) throw mismatch('ABI number', number, ABI);
+  if (!(exports.memory instanceof WebAssembly.Memory)) throw mismatch('exported memory', 'none', 'one');
+  return exports;
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} got
+ * @param {unknown} want
+ */
+function mismatch(what, got, want) {
+  return new QkvError('wasm', `${what} of the wasm module`, {
+    got,
+    want,
+    fix: 'Take the wasm file of the same version of qkv.',
+  });
+}
+
+/**
+ * @param {string} subject
+ * @param {number} needed bytes
+ * @param {number} available bytes
+ */
+export function memoryError(subject, needed, available) {
+  const fix = `It needs ${megabytes(needed)} and ${megabytes(available)} are available.`;
+  return new QkvError('memory', `${subject}: bytes of memory`, { got: available, want: needed, fix });
+}
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** @type {WeakMap<Engine, { compiled: Compiled, limit: number, core: Core, isDisposed: boolean }>} */
+const engines = new WeakMap();
+
+/** Compiled once, shared by the models that are loaded with it; they then share its memory as well. */
+export class Engine {
+  /** @type {EngineInfo} */
+  info;
+
+  /**
+   * @param {Compiled} compiled
+   * @param {Core} core
+   * @param {number} limit
+   */
+  constructor(compiled, core, limit) {
+    const { variant, wasmBytes } = compiled;
+    this.info = Object.freeze({ version: core.description.version, variant, threads: 1, wasmBytes });
+    engines.set(this, { compiled, limit, core, isDisposed: false });
+  }
+
+  /** Bytes of linear memory: reserved never shrinks while the engine lives, used is what models and runs hold now. */
+  memory() {
+    const { core } = stateOf(this);
+    return { reserved: core.heap.size(), used: core.call('qkv_heap_used') >>> 0 };
+  }
+
+  /** Ends all models and runs of this engine. */
+  dispose() {
+    const state = engines.get(this);
+    if (!state || state.isDisposed) return;
+    state.isDisposed = true;
+    state.core.end(new QkvError('disposed', 'The engine was disposed', { fix: 'Make a new one with init().' }));
+  }
+
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+}
+
+/**
+ * @param {Compiled} compiled
+ * @param {number} [limit]
+ */
+export async function createEngine(compiled, limit = 0) {
+  return new Engine(compiled, await createCore(compiled.module, { limit }), limit);
+}
+
+/** @param {Engine} engine */
+function stateOf(engine) {
+  const state = engines.get(engine);
+  if (!state) throw new QkvError('argument', 'engine', { got: engine, want: 'what init() returned' });
+  if (state.isDisposed)
+    throw new QkvError('disposed', 'The engine was disposed', { fix: 'Make a new one with init().' });
+  return state;
+}
+
+/** @param {Engine} engine */
+export function compiledOf(engine) {
+  const { compiled, limit } = stateOf(engine);
+  return { ...compiled, limit };
+}
+
+/**
+ * The engine's core; a new one from the compiled module where the last one trapped.
+ * @param {Engine} engine
+ */
+export async function liveCore(engine) {
+  const state = stateOf(engine);
+  if (!state.core.isAlive()) state.core = await createCore(state.compiled.module, { limit: state.limit });
+  return state.core;
+}
