@@ -1,0 +1,151 @@
+/** The what-if options of model.forward (mask, ablate, scale, temperature), made into the fields of the engine's input. */
+
+import { finiteNumber, oneOf, tensor, wholeNumber } from './arguments.js';
+import { QkvError } from './errors.js';
+
+/** @typedef {{ data: Uint8Array, shape: number[] }} BoolTensor */
+/** @typedef {{ data: Float32Array, shape: number[] }} FloatTensor */
+/**
+ * Exactly one of allow (1 = takes part), ignore (1 = is left out) and add (added to the logits). Shape [n], [n, m] or
+ * [H, n, m], the same for every sequence of a batch.
+ * @typedef {{ allow?: BoolTensor, ignore?: BoolTensor, add?: FloatTensor, kind?: string, layers?: number[] }} Mask
+ */
+/** @typedef {{ kind?: string, layer: number, head: number }} HeadPlace */
+/**
+ * @typedef {object} InterventionOptions
+ * @property {Mask} [mask]
+ * @property {HeadPlace[]} [ablate]
+ * @property {number | 'off'} [scale] what the scores are multiplied by; 'off' = 1; default 1 / sqrt(head width)
+ * @property {number} [temperature] divides the logits before the mask; default 1
+ */
+/**
+ * @typedef {object} Interventions
+ * @property {Float32Array | null} mask
+ * @property {number} maskRows
+ * @property {number} maskHeads
+ * @property {Uint8Array | null} maskLayers
+ * @property {Uint8Array | null} ablate
+ * @property {number | null} scale
+ * @property {number} temperature
+ */
+/** @typedef {{ kinds: string[], layers: number, heads: number, lengths: number[] }} Extents */
+
+/**
+ * @param {InterventionOptions} options
+ * @param {Extents} extents
+ * @returns {Interventions}
+ */
+export function readInterventions({ mask, ablate, scale, temperature = 1 }, extents) {
+  if (finiteNumber('forward: temperature', temperature) <= 0) {
+    throw new QkvError('argument', 'forward: temperature', { got: temperature, want: 'a number above 0' });
+  }
+  return {
+    ...(mask === undefined || mask === null ? NO_MASK : readMask(mask, extents)),
+    ablate: ablate === undefined ? null : readAblate(ablate, extents),
+    scale: readScale(scale),
+    temperature,
+  };
+}
+
+const NO_MASK = { mask: null, maskRows: 0, maskHeads: 0, maskLayers: null };
+
+/** @param {unknown} scale */
+function readScale(scale) {
+  if (scale === undefined) return null;
+  if (scale === 'off') return 1;
+  if (typeof scale === 'number' && Number.isFinite(scale)) return scale;
+  throw new QkvError('argument', 'forward: scale', { got: scale, want: "a finite number or 'off'" });
+}
+
+/**
+ * @param {Mask} mask
+ * @param {Extents} extents
+ */
+function readMask(mask, extents) {
+  const given = /** @type {const} */ (['allow', 'ignore', 'add']).filter((way) => mask[way] !== undefined);
+  if (given.length !== 1) {
+    throw new QkvError('argument', 'forward: mask', { got: given, want: 'exactly one of allow, ignore, add' });
+  }
+  if (mask.kind !== undefined) oneOf('forward: mask.kind', mask.kind, extents.kinds);
+  const what = `forward: mask.${given[0]}`;
+  const { data, shape } =
+    given[0] === 'add' ? added(what, mask.add) : allowed(what, mask[given[0]], given[0] === 'allow');
+  return { mask: data, ...maskExtents(what, shape, extents), maskLayers: readLayers(mask.layers, extents) };
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} value
+ */
+function added(what, value) {
+  const { data, shape } = tensor(what, value, Float32Array);
+  // +Infinity would make Infinity - Infinity in the softmax; -Infinity is how a place is closed.
+  const bad = data.findIndex((logit) => Number.isNaN(logit) || logit === Number.POSITIVE_INFINITY);
+  if (bad >= 0) {
+    throw new QkvError('argument', `${what}: data[${bad}]`, { got: data[bad], want: 'a finite number or -Infinity' });
+  }
+  return { data, shape };
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} value
+ * @param {boolean} open what a 1 means
+ */
+function allowed(what, value, open) {
+  const { data, shape } = tensor(what, value, Uint8Array);
+  return { data: Float32Array.from(data, (bit) => ((bit !== 0) === open ? 0 : Number.NEGATIVE_INFINITY)), shape };
+}
+
+/**
+ * @param {string} what
+ * @param {number[]} shape
+ * @param {Extents} extents
+ */
+function maskExtents(what, shape, { lengths, heads }) {
+  const n = lengths[0];
+  if (lengths.some((length) => length !== n)) {
+    throw new QkvError('argument', `${what} over a batch: lengths`, { got: lengths, want: 'all the same' });
+  }
+  const is = (/** @type {number[]} */ ...wanted) =>
+    shape.length === wanted.length && shape.every((size, axis) => size === wanted[axis]);
+  if (is(n)) return { maskRows: 1, maskHeads: 1 };
+  if (is(n, n)) return { maskRows: n, maskHeads: 1 };
+  if (is(heads, n, n)) return { maskRows: n, maskHeads: heads };
+  throw new QkvError('argument', `${what}: shape`, {
+    got: shape,
+    want: `[${n}], [${n}, ${n}] or [${heads}, ${n}, ${n}]`,
+  });
+}
+
+/**
+ * @param {unknown} layers
+ * @param {Extents} extents
+ */
+function readLayers(layers, extents) {
+  if (layers === undefined) return null;
+  if (!Array.isArray(layers)) {
+    throw new QkvError('argument', 'forward: mask.layers', { got: layers, want: 'an array of layers' });
+  }
+  const applies = new Uint8Array(extents.layers);
+  for (const layer of layers) applies[wholeNumber('forward: mask.layers', layer, 0, extents.layers - 1)] = 1;
+  return applies;
+}
+
+/**
+ * @param {unknown} places
+ * @param {Extents} extents
+ */
+function readAblate(places, { kinds, layers, heads }) {
+  if (!Array.isArray(places)) {
+    throw new QkvError('argument', 'forward: ablate', { got: places, want: 'an array of {layer, head}' });
+  }
+  const zeroed = new Uint8Array(layers * heads);
+  for (const place of places) {
+    const { kind, layer, head } = place ?? {};
+    if (kind !== undefined) oneOf('forward: ablate.kind', kind, kinds);
+    const row = wholeNumber('forward: ablate.layer', layer, 0, layers - 1);
+    zeroed[row * heads + wholeNumber('forward: ablate.head', head, 0, heads - 1)] = 1;
+  }
+  return zeroed;
+}

@@ -1,0 +1,278 @@
+/** A run: one finished forward pass, kept in wasm memory (block inputs, K and V of every layer) until dispose. Every
+ * matrix is computed when it is asked for, with the kernels of the forward pass, and copied out. */
+
+import { oneOf, optionsOf, wholeNumber } from './arguments.js';
+import { QkvError } from './errors.js';
+
+/** @typedef {import('./engine.js').Core} Core */
+/** @typedef {import('./input.js').Sequence} Sequence */
+/** @typedef {import('./input.js').Truncation} Truncation */
+/** @typedef {import('./load.js').ModelInfo} ModelInfo */
+/** @typedef {{ rows: number, cols: number, data: Float32Array }} Matrix row-major; rows are queries, columns keys */
+/** @typedef {{ shape: number[], data: Float32Array }} Stage */
+/** @typedef {{ kind?: string, sequence?: number }} Place */
+/** @typedef {{ stage?: SquareStage, rows?: [number, number] }} Window */
+/** @typedef {'scores' | 'scaled' | 'capped' | 'biased' | 'masked' | 'weights'} SquareStage */
+/** @typedef {'mean' | 'cls' | 'last'} Pooling */
+/** @typedef {{ pooling?: Pooling, normalize?: boolean }} EmbeddingOptions */
+/**
+ * Means over the rows of one head's weights; distance counts tokens, entropy is in nats.
+ * @typedef {object} HeadStatistics
+ * @property {number} layer
+ * @property {number} head
+ * @property {number} entropy
+ * @property {number} distance
+ * @property {number} previous weight on the token before
+ * @property {number} next
+ * @property {number} self
+ * @property {number} first
+ * @property {number} separator weight on the tokens that end a text, [SEP] for BERT
+ */
+/** @typedef {{ thumbnails: Float32Array, s: number, stats: HeadStatistics[] }} Overview thumbnails: [layers, heads, s, s] */
+/** @typedef {ReturnType<typeof createRun>} Run */
+
+const SQUARE = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
+const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
+/** In the order of qkv_pooling in qkv.h. */
+const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
+
+/**
+ * @param {object} parts
+ * @param {Core} parts.core
+ * @param {number} parts.pointer
+ * @param {ModelInfo} parts.info
+ * @param {Sequence[]} parts.sequences
+ * @param {readonly number[]} parts.separators ids
+ * @param {boolean} parts.isBatch
+ * @param {number} parts.time
+ * @param {number} parts.bytes
+ * @param {() => void} parts.release gives the memory back
+ */
+export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, release }) {
+  const lengths = sequences.map(({ ids }) => ids.length);
+  const { layers, heads, width, headDim } = info;
+  let isDisposed = false;
+
+  function alive() {
+    if (isDisposed) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
+  }
+
+  /**
+   * @param {string} call
+   * @param {Place} place
+   */
+  function placeOf(call, { kind = info.kinds[0], sequence = 0 }) {
+    const name = oneOf(`${call}: kind`, kind, info.kinds);
+    const at = wholeNumber(`${call}: sequence`, sequence, 0, sequences.length - 1);
+    return { kind: core.description.kinds.indexOf(name), sequence: at, n: lengths[at] };
+  }
+
+  /** @param {string} name */
+  const numberOf = (name) => core.description.stages.indexOf(name);
+
+  /**
+   * Lets the engine fill count floats and copies them out.
+   * @param {string} subject
+   * @param {number} count
+   * @param {(offset: number) => number} fill returns a status
+   */
+  const floats = (subject, count, fill) =>
+    core.withMemory(subject, count * 4, (offset) => {
+      core.check(subject, fill(offset));
+      return core.heap.readFloat32(offset, count);
+    });
+
+  /**
+   * @param {string} name
+   * @param {number} layer
+   * @param {number} head
+   * @param {ReturnType<typeof placeOf>} place
+   * @param {number[]} shape
+   */
+  function stageData(name, layer, head, { kind, sequence }, shape) {
+    const count = shape[0] * shape[1];
+    const stage = numberOf(name);
+    const data = floats(`getStage('${name}')`, count, (out) =>
+      core.call('qkv_get_stage', pointer, kind, layer, head, stage, sequence, out),
+    );
+    return { shape, data };
+  }
+
+  /** @param {number} sequence */
+  const separatorsOf = (sequence) =>
+    Uint8Array.from(sequences[sequence].ids, (id) => (separators.includes(id) ? 1 : 0));
+
+  /**
+   * @param {string} call
+   * @returns {never}
+   */
+  function needsHead(call) {
+    alive();
+    const fix = `${info.name} computes hidden states and attention; use run.embedding() or run.hidden().`;
+    throw new QkvError('unsupported', `${call}: this model has no language-model head`, { fix });
+  }
+
+  return {
+    /** @type {import('./input.js').Token[]} */
+    tokens: sequences.flatMap(({ tokens }) => tokens),
+    /** @type {Truncation | null | (Truncation | null)[]} where the text was too long; for a batch one entry each */
+    truncated: isBatch ? sequences.map(({ truncated }) => truncated) : sequences[0].truncated,
+    /** Tokens of each sequence. */
+    lengths,
+    /** Milliseconds the engine spent in the forward pass. */
+    time,
+    /** Bytes of memory the run holds. */
+    bytes,
+
+    /**
+     * Rows are queries, columns keys; head counts query heads.
+     * @param {number} layer
+     * @param {number} head
+     * @param {Place & Window} [options]
+     * @returns {Promise<Matrix>}
+     */
+    async getWeights(layer, head, options) {
+      alive();
+      const given = optionsOf('getWeights', options);
+      const place = placeOf('getWeights', given);
+      const stage = oneOf('getWeights: stage', given.stage ?? 'weights', SQUARE);
+      wholeNumber('getWeights: layer', layer, 0, layers - 1);
+      wholeNumber('getWeights: head', head, 0, heads - 1);
+      const [from, to] = windowOf(given.rows ?? [0, place.n], place.n);
+      const data = floats('getWeights', (to - from) * place.n, (out) => {
+        const { kind, sequence } = place;
+        const number = numberOf(stage);
+        return core.call('qkv_get_weights', pointer, kind, layer, head, number, sequence, from, to - from, out);
+      });
+      return { rows: to - from, cols: place.n, data };
+    },
+
+    /**
+     * Thumbnails (largest weight of each cell) and statistics of all heads.
+     * @param {Place & { size?: number }} [options] size: cells a side, at most 32 and the number of tokens
+     * @returns {Promise<Overview>}
+     */
+    async overview(options) {
+      alive();
+      const { size = 32, ...given } = optionsOf('overview', options);
+      const { kind, sequence, n } = placeOf('overview', given);
+      const s = Math.min(n, wholeNumber('overview: size', size, 1, 32));
+      const names = core.description.stats;
+      const counts = [layers * heads * s * s, layers * heads * names.length];
+      const all = core.withMemory('overview', n, (marks) => {
+        core.heap.writeBytes(marks, separatorsOf(sequence));
+        return floats('overview', counts[0] + counts[1], (out) =>
+          core.call('qkv_overview', pointer, kind, sequence, s, marks, out, out + counts[0] * 4),
+        );
+      });
+      return { thumbnails: all.slice(0, counts[0]), s, stats: statisticsOf(all.subarray(counts[0]), names, heads) };
+    },
+
+    /**
+     * One step of the attention of a layer: x, qLinear, kLinear, q, k, v, scores, scaled, capped, biased, masked,
+     * weights, context, concat, output or hidden.
+     * @param {string} name
+     * @param {Place & { layer?: number, head?: number }} [options] head: for the stages that have one a head
+     * @returns {Promise<Stage>}
+     */
+    async getStage(name, options) {
+      alive();
+      const stage = oneOf('getStage: name', name, core.description.stages);
+      const { layer, head, ...given } = optionsOf('getStage', options);
+      const place = placeOf('getStage', given);
+      const isSquare = SQUARE.some((square) => square === stage);
+      const row = wholeNumber('getStage: layer', layer, 0, layers - 1);
+      const column = isSquare || PER_HEAD.includes(stage) ? wholeNumber('getStage: head', head, 0, heads - 1) : 0;
+      if (isSquare) return stageData(stage, row, column, place, [place.n, place.n]);
+      if (PER_HEAD.includes(stage)) return stageData(stage, row, column, place, [place.n, headDim]);
+      return stageData(stage, row, 0, place, [place.n, stage === 'concat' ? heads * headDim : width]);
+    },
+
+    /**
+     * Hidden states as transformers counts them: 0 = the embeddings, i = the output of layer i - 1.
+     * @param {number} index
+     * @param {Place} [options]
+     * @returns {Promise<Stage>}
+     */
+    async hidden(index, options) {
+      alive();
+      const place = placeOf('hidden', optionsOf('hidden', options));
+      return stageData('x', wholeNumber('hidden: index', index, 0, layers), 0, place, [place.n, width]);
+    },
+
+    /**
+     * The last hidden state as one vector; for a batch an array of them.
+     * @param {EmbeddingOptions} [options]
+     * @returns {Promise<Float32Array | Float32Array[]>}
+     */
+    async embedding(options) {
+      alive();
+      const { pooling = 'mean', normalize = true } = optionsOf('embedding', options);
+      const number = POOLINGS.indexOf(oneOf('embedding: pooling', pooling, POOLINGS));
+      if (typeof normalize !== 'boolean') {
+        throw new QkvError('argument', 'embedding: normalize', { got: normalize, want: 'true or false' });
+      }
+      const vectors = sequences.map((_, sequence) =>
+        floats('embedding', width, (out) =>
+          core.call('qkv_embedding', pointer, sequence, number, normalize ? 1 : 0, out),
+        ),
+      );
+      return isBatch ? vectors : vectors[0];
+    },
+
+    /**
+     * For models with a head.
+     * @param {Place & { position?: number }} [_options]
+     * @returns {Promise<Float32Array>}
+     */
+    async logits(_options) {
+      return needsHead('logits');
+    },
+
+    /**
+     * For models with a head.
+     * @param {number} [_k]
+     * @param {{ position?: number }} [_options]
+     * @returns {Promise<{ id: number, text: string, probability: number }[]>}
+     */
+    async nextTokens(_k, _options) {
+      return needsHead('nextTokens');
+    },
+
+    /** Gives the memory back; a second call does nothing. */
+    dispose() {
+      if (isDisposed) return;
+      isDisposed = true;
+      release();
+    },
+
+    [Symbol.dispose]() {
+      this.dispose();
+    },
+  };
+}
+
+/**
+ * @param {unknown} rows
+ * @param {number} n
+ */
+function windowOf(rows, n) {
+  if (!Array.isArray(rows) || rows.length !== 2) {
+    throw new QkvError('argument', 'getWeights: rows', { got: rows, want: '[from, to]' });
+  }
+  const from = wholeNumber('getWeights: rows[0]', rows[0], 0, n - 1);
+  return [from, wholeNumber('getWeights: rows[1]', rows[1], from + 1, n)];
+}
+
+/**
+ * @param {Float32Array} values [layers, heads, names]
+ * @param {string[]} names
+ * @param {number} heads
+ */
+function statisticsOf(values, names, heads) {
+  return Array.from({ length: values.length / names.length }, (_, place) => {
+    const statistics = names.map((name, index) => [name, values[place * names.length + index]]);
+    const [layer, head] = [Math.floor(place / heads), place % heads];
+    return /** @type {HeadStatistics} */ ({ layer, head, ...Object.fromEntries(statistics) });
+  });
+}
