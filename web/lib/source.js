@@ -1,0 +1,135 @@
+/**
+ * Where a model's files come from. Whatever the caller gives (a folder, a URL, a name on the Hugging Face hub, files
+ * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names.
+ */
+import { QkvError, throwIfAborted } from './errors.js';
+import { openFiles, openHandle, openNamedBytes } from './sources/files.js';
+import { openFolder } from './sources/folder.js';
+import { openHttp } from './sources/http.js';
+
+/** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes plain file names and what the files hold */
+/** @typedef {string | URL | File[] | FileList | NamedBytes | FileSystemDirectoryHandle} SourceInput */
+/** @typedef {{ signal?: AbortSignal | null }} ReadOptions */
+/** @typedef {ReadOptions & { max?: number }} BytesOptions max: a larger file is refused */
+/** @typedef {import('./formats/safetensors.js').ByteStream} ByteStream */
+
+/**
+ * @typedef {object} Source
+ * @property {string} name short, for people
+ * @property {(file: string) => string} where a file is, in full, for messages
+ * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
+ * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
+ * @property {(file: string, options?: ReadOptions) => Promise<ByteStream>} stream
+ */
+
+const HUB = 'https://huggingface.co';
+const HUB_NAME = /^[\w.-]{1,96}\/[\w.-]{1,96}$/;
+const REVISION = /^[\w.-]{1,96}(\/[\w.-]{1,96}){0,3}$/;
+const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
+const WANTED = "a folder, a URL, 'org/name', files, a directory handle or {name: bytes}";
+
+/**
+ * The same source in a form that can be posted to a worker and means the same there.
+ * @param {SourceInput} input
+ * @returns {SourceInput}
+ */
+export function portableSource(input) {
+  if (input instanceof URL) return checkedUrl(input).href;
+  if (typeof input === 'string') return portableText(input);
+  if (typeof input !== 'object' || input === null) throw notASource(input);
+  if (isFileList(input)) return Array.from(input);
+  if (isHandle(input) || Array.isArray(input)) return input;
+  if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer) throw notASource('bytes without a name');
+  return input;
+}
+
+/**
+ * @param {SourceInput} input
+ * @param {{ signal?: AbortSignal | null, revision?: string }} [options] revision: branch, tag or commit of a hub model
+ * @returns {Promise<Source>}
+ */
+export async function openSource(input, { signal, revision } = {}) {
+  throwIfAborted(signal);
+  const source = portableSource(input);
+  if (typeof source === 'string') return openText(source, revision);
+  if (source instanceof URL || isFileList(source)) throw notASource(source);
+  if (Array.isArray(source)) return openFiles(source);
+  return isHandle(source) ? openHandle(source) : openNamedBytes(source);
+}
+
+/** @param {unknown} got @returns {QkvError} */
+const notASource = (got) => new QkvError('source', 'The place to load a model from', { got, want: WANTED });
+
+/** @param {object} value @returns {value is FileList} */
+const isFileList = (value) => 'item' in value && typeof value.item === 'function' && 'length' in value;
+
+/** @param {object} value @returns {value is FileSystemDirectoryHandle} */
+const isHandle = (value) => 'getFileHandle' in value && typeof value.getFileHandle === 'function';
+
+/** @param {URL} url @returns {URL} */
+function checkedUrl(url) {
+  if (['http:', 'https:', 'file:', 'blob:', 'data:'].includes(url.protocol)) return url;
+  throw new QkvError('source', 'The scheme of the URL', { got: url.protocol, want: 'http:, https: or file:' });
+}
+
+/** Browsers know no folders: there any text that is no hub name is a URL, relative to the page. @param {string} text */
+function portableText(text) {
+  if (text === '') throw notASource(text);
+  const isUrl = SCHEME.test(text) && !/^[a-z]:[\\/]/i.test(text);
+  if (isUrl) return checkedUrl(parsedUrl(text)).href;
+  if (canReadFolders() || HUB_NAME.test(text)) return text;
+  return parsedUrl(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
+}
+
+/** @param {string} text @param {string} [base] @returns {URL} */
+function parsedUrl(text, base) {
+  try {
+    return new URL(text, base);
+  } catch (cause) {
+    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a valid URL', cause });
+  }
+}
+
+/** @returns {boolean} */
+const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'function';
+
+/** @param {string} text @param {string} [revision] @returns {Promise<Source>} */
+async function openText(text, revision) {
+  if (/^https?:/i.test(text)) return openHttp(asFolder(text));
+  if (/^file:/i.test(text) && canReadFolders()) {
+    const { fileURLToPath } = process.getBuiltinModule('node:url');
+    return openFolder(fileURLToPath(text));
+  }
+  if (canReadFolders() && !SCHEME.test(text)) {
+    const folder = await openFolder(text).catch((error) => {
+      if (HUB_NAME.test(text) && error instanceof QkvError && error.code === 'missing') return null;
+      throw error;
+    });
+    if (folder !== null) return folder;
+  }
+  if (HUB_NAME.test(text)) return openHub(text, revision ?? 'main');
+  throw notASource(text);
+}
+
+/** @param {string} repository @param {string} revision @returns {Source} */
+function openHub(repository, revision) {
+  if (!REVISION.test(revision) || revision.includes('..') || repository.includes('..')) {
+    throw new QkvError('argument', 'loadModel: revision', {
+      got: revision,
+      want: 'the name of a branch, tag or commit',
+    });
+  }
+  const folder = new URL(`${HUB}/${repository}/resolve/${encodeURIComponent(revision)}/`);
+  return { ...openHttp(folder), name: repository };
+}
+
+/** The folder that a URL names, with or without a slash at its end. @param {string} text @returns {URL} */
+function asFolder(text) {
+  const url = new URL(text);
+  if (/\.(safetensors|gguf|bin|pt|onnx|json)$/i.test(url.pathname)) {
+    const fix = 'Give the URL of the folder that holds config.json and model.safetensors.';
+    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a folder, not a file', fix });
+  }
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  return url;
+}

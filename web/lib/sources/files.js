@@ -1,0 +1,173 @@
+/** A model's files as a page has them: dropped or chosen files, a directory handle, or bytes with names. */
+import { QkvError, throwIfAborted } from '../errors.js';
+import { gather, plainName } from './gather.js';
+
+/** @typedef {import('../source.js').Source} Source */
+/** @typedef {AbortSignal | null | undefined} MaybeSignal */
+
+const NAMES_SHOWN = 8;
+const CHUNK = 1 << 20;
+
+/** @typedef {{ size: number, chunks: (where: string, signal: MaybeSignal) => AsyncIterable<Uint8Array> }} Entry */
+
+/**
+ * @param {string} name
+ * @param {(file: string) => Promise<Entry | null>} find
+ * @param {() => string} others what is there instead, for messages
+ * @returns {Source}
+ */
+function sourceOf(name, find, others) {
+  /** @param {string} file */
+  const where = (file) => `${name}/${file}`;
+  /** @param {string} file @param {MaybeSignal} signal */
+  const stream = async (file, signal) => {
+    throwIfAborted(signal);
+    const entry = await find(plainName(file));
+    if (entry === null) throw new QkvError('missing', `${file} is not among the files of ${name}`, { got: others() });
+    return { size: entry.size, chunks: entry.chunks(where(file), signal) };
+  };
+  return {
+    name,
+    where,
+    has: async (file) => (await find(plainName(file))) !== null,
+    bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
+    stream: (file, { signal } = {}) => stream(file, signal),
+  };
+}
+
+/** @param {Blob} blob @returns {Entry} */
+const blobEntry = (blob) => ({ size: blob.size, chunks: (where, signal) => blobChunks(blob, where, signal) });
+
+/**
+ * @param {Blob} blob
+ * @param {string} where
+ * @param {MaybeSignal} signal
+ * @returns {AsyncGenerator<Uint8Array>}
+ */
+async function* blobChunks(blob, where, signal) {
+  const reader = blob.stream().getReader();
+  try {
+    for (;;) {
+      throwIfAborted(signal);
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (cause) {
+    if (cause instanceof QkvError) throw cause;
+    throw new QkvError('missing', `${where} can no longer be read`, { fix: 'Choose the files again.', cause });
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** @param {Uint8Array} bytes @returns {Entry} */
+const memoryEntry = (bytes) => ({ size: bytes.length, chunks: (_, signal) => memoryChunks(bytes, signal) });
+
+/** In pieces, so that progress can be told and loading cancelled. @param {Uint8Array} bytes @param {MaybeSignal} signal */
+async function* memoryChunks(bytes, signal) {
+  for (let at = 0; at < bytes.length; at += CHUNK) {
+    throwIfAborted(signal);
+    yield bytes.subarray(at, at + CHUNK);
+  }
+}
+
+/** @param {Iterable<string>} names @returns {string} */
+function listed(names) {
+  const all = [...names];
+  const shown = all.slice(0, NAMES_SHOWN).join(', ');
+  return all.length > NAMES_SHOWN ? `${shown} and ${all.length - NAMES_SHOWN} more` : shown || 'no files';
+}
+
+/** @param {unknown} value @returns {value is File} */
+function isFile(value) {
+  return typeof value === 'object' && value !== null && 'stream' in value && 'name' in value && 'size' in value;
+}
+
+/** How deep a file lies in the folder that was chosen. @param {File} file @returns {number} */
+const depthOf = (file) => (file.webkitRelativePath ?? '').split('/').length;
+
+/**
+ * @param {File[]} files of one folder; of a chosen folder's tree only the files at its top count
+ * @returns {Source}
+ */
+export function openFiles(files) {
+  /** @type {Map<string, File>} */
+  const byName = new Map();
+  const stranger = files.find((file) => !isFile(file));
+  if (stranger !== undefined) {
+    throw new QkvError('source', 'The files of the model', { got: stranger, want: 'a list of File objects' });
+  }
+  const top = Math.min(...files.map(depthOf));
+  for (const file of files) {
+    if (depthOf(file) > top) continue;
+    if (byName.has(file.name)) {
+      const fix = 'Give the files of one model only.';
+      throw new QkvError('source', 'The files of the model', {
+        got: `${file.name} twice`,
+        want: 'each name once',
+        fix,
+      });
+    }
+    byName.set(file.name, file);
+  }
+  const folder = [...byName.values()].at(0)?.webkitRelativePath?.split('/').at(-2);
+  return sourceOf(
+    folder || 'files',
+    async (name) => {
+      const file = byName.get(name);
+      return file === undefined ? null : blobEntry(file);
+    },
+    () => listed(byName.keys()),
+  );
+}
+
+/**
+ * @param {import('../source.js').NamedBytes} named
+ * @returns {Source}
+ */
+export function openNamedBytes(named) {
+  /** @type {Map<string, Entry>} */
+  const byName = new Map();
+  for (const [name, bytes] of Object.entries(named)) {
+    if (!(bytes instanceof ArrayBuffer) && !(bytes instanceof Uint8Array)) {
+      throw new QkvError('source', `The file ${JSON.stringify(name)}`, {
+        got: bytes,
+        want: 'a Uint8Array or ArrayBuffer',
+      });
+    }
+    byName.set(name, memoryEntry(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)));
+  }
+  return sourceOf(
+    'bytes',
+    async (name) => byName.get(name) ?? null,
+    () => listed(byName.keys()),
+  );
+}
+
+/**
+ * @param {FileSystemDirectoryHandle} handle
+ * @returns {Source}
+ */
+export function openHandle(handle) {
+  return sourceOf(
+    handle.name || 'folder',
+    async (name) => {
+      try {
+        return blobEntry(await (await handle.getFileHandle(name)).getFile());
+      } catch (cause) {
+        if (isNotFound(cause)) return null;
+        throw new QkvError('source', `The folder ${handle.name}`, {
+          got: String(cause),
+          want: 'permission to read it',
+          cause,
+        });
+      }
+    },
+    () => 'a folder without it',
+  );
+}
+
+/** @param {unknown} cause @returns {boolean} */
+const isNotFound = (cause) =>
+  cause instanceof Error && (cause.name === 'NotFoundError' || cause.name === 'TypeMismatchError');

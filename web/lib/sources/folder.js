@@ -1,0 +1,73 @@
+/** A model's files in a folder, under Node. */
+import { QkvError, throwIfAborted } from '../errors.js';
+import { gather, plainName } from './gather.js';
+
+/** @typedef {import('../source.js').Source} Source */
+/** @typedef {AbortSignal | null | undefined} MaybeSignal */
+
+const CHUNK = 1 << 20;
+
+/**
+ * @param {string} folder
+ * @returns {Promise<Source>}
+ */
+export async function openFolder(folder) {
+  const { promises: fs } = process.getBuiltinModule('node:fs');
+  const path = process.getBuiltinModule('node:path');
+  const stat = await fs.stat(folder).catch(() => null);
+  const want = 'a folder with config.json and model.safetensors';
+  if (stat === null) throw new QkvError('missing', `${folder} is not there`, { want });
+  if (!stat.isDirectory()) throw new QkvError('source', folder, { got: 'a file', want });
+
+  /** @param {string} file */
+  const where = (file) => path.join(folder, plainName(file));
+  /** @param {string} file @param {MaybeSignal} signal */
+  const stream = async (file, signal) => {
+    const full = where(file);
+    const size = await sizeOf(fs, full);
+    return { size, chunks: chunksOf(fs, full, signal) };
+  };
+  return {
+    name: path.basename(path.resolve(folder)),
+    where,
+    has: async (file) => (await fs.stat(where(file)).catch(() => null))?.isFile() ?? false,
+    bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
+    stream: (file, { signal } = {}) => stream(file, signal),
+  };
+}
+
+/** @typedef {typeof import('node:fs').promises} Fs */
+
+/** @param {Fs} fs @param {string} full @returns {Promise<number>} */
+async function sizeOf(fs, full) {
+  const stat = await fs.stat(full).catch((cause) => {
+    throw new QkvError('missing', `${full} is not there`, { got: cause.code, cause });
+  });
+  // A pipe or device would never end.
+  if (!stat.isFile()) throw new QkvError('missing', full, { got: 'no ordinary file', want: 'a file' });
+  return stat.size;
+}
+
+/**
+ * One buffer for all chunks: each is used before the next is asked for.
+ * @param {Fs} fs
+ * @param {string} full
+ * @param {MaybeSignal} signal
+ * @returns {AsyncGenerator<Uint8Array>}
+ */
+async function* chunksOf(fs, full, signal) {
+  const file = await fs.open(full).catch((cause) => {
+    throw new QkvError('missing', `${full} cannot be opened`, { got: cause.code, cause });
+  });
+  try {
+    const buffer = new Uint8Array(CHUNK);
+    for (;;) {
+      throwIfAborted(signal);
+      const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+      if (bytesRead === 0) return;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,43 @@
+/** What all sources share: plain names only, and a small file as one array. */
+import { QkvError, throwIfAborted } from '../errors.js';
+
+/** @typedef {import('../source.js').ByteStream} ByteStream */
+
+const PLAIN_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
+const LARGEST = 100_000_000;
+
+/** @param {string} file @returns {string} the same, if it cannot lead out of the folder */
+export function plainName(file) {
+  if (PLAIN_NAME.test(file)) return file;
+  throw new QkvError('source', 'The name of a file', { got: file, want: 'letters, digits, ".", "_" and "-" only' });
+}
+
+/** @param {string} where @param {number | string} got @param {number} max @returns {QkvError} */
+const tooLarge = (where, got, max) => new QkvError('format', `${where}: bytes`, { got, want: `at most ${max}` });
+
+/**
+ * @param {ByteStream} stream
+ * @param {string} where for messages
+ * @param {number | undefined} max
+ * @param {AbortSignal | null | undefined} signal
+ * @returns {Promise<Uint8Array>}
+ */
+export async function gather({ size, chunks }, where, max = LARGEST, signal) {
+  if (size !== null && size > max) throw tooLarge(where, size, max);
+  /** @type {Uint8Array[]} */
+  const parts = [];
+  let total = 0;
+  for await (const chunk of chunks) {
+    throwIfAborted(signal);
+    total += chunk.length;
+    if (total > max) throw tooLarge(where, `more than ${max}`, max);
+    parts.push(chunk.slice());
+  }
+  const all = new Uint8Array(total);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
