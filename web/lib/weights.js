@@ -53,6 +53,7 @@ export function createReceiver(core, resolved, precision) {
   /** @type {Map<string, string>} slot, layer and plane -> the tensor that filled it */
   const filled = new Map();
   let model = 0;
+  let table = '';
   let staging = 0;
   let parameters = 0;
 
@@ -63,7 +64,10 @@ export function createReceiver(core, resolved, precision) {
    */
   function accept(fileName, tensors) {
     const placed = tensors.flatMap((tensor) => place(fileName, tensor));
-    if (model === 0) model = createModel(tableForm(placed));
+    if (model === 0) {
+      table = tableForm(placed);
+      model = withTable('qkv_init');
+    }
     const rowBytes = new Map(placed.map((one) => [one, checkShape(fileName, one)]));
     const stagingBytes = Math.max(STAGING_BYTES, ...rowBytes.values());
     staging = core.nonZero(fileName, core.call('qkv_alloc', stagingBytes));
@@ -98,14 +102,14 @@ export function createReceiver(core, resolved, precision) {
    */
   function tableForm(placed) {
     if (precision === 'q10') return 'q10_high';
-    const table = placed.find(({ slot, plane }) => slot === 'tokens' && plane in BYTES_OF_PLANE && plane !== 'scale');
-    return table === undefined || table.plane === 'q10_high' ? 'f32' : table.plane;
+    const tokens = placed.find(({ slot, plane }) => slot === 'tokens' && plane in BYTES_OF_PLANE && plane !== 'scale');
+    return tokens === undefined || tokens.plane === 'q10_high' ? 'f32' : tokens.plane;
   }
 
-  /** @param {string} table */
-  function createModel(table) {
+  /** @param {'qkv_init' | 'qkv_model_size'} name */
+  function withTable(name) {
     return withConfig(core, resolved, table, (config) =>
-      core.nonZero(resolved.label, core.call('qkv_init', config, precisionNumber(core, precision))),
+      core.nonZero(resolved.label, core.call(name, config, precisionNumber(core, precision))),
     );
   }
 
@@ -202,13 +206,13 @@ export function createReceiver(core, resolved, precision) {
     /**
      * Checks that everything has come.
      * @param {string} label
-     * @returns {{ pointer: number, parameters: number }}
+     * @returns {{ pointer: number, parameters: number, bytes: number }}
      */
     finish(label) {
       if (model === 0) throw new QkvError('weight', `${label}: tensors of the model`, { got: 0, want: 'some' });
       checkComplete(label);
       core.check(`${label}: rows of`, core.call('qkv_model_ready', model));
-      return { pointer: model, parameters };
+      return { pointer: model, parameters, bytes: withTable('qkv_model_size') };
     },
 
     /** Gives everything back after a failure. */

@@ -1,0 +1,157 @@
+/** The client's side of a worker. Every request has an id and is settled exactly once: by its answer, by an abort, or,
+ * when the worker dies, by an error; nothing stays pending. A connection is one worker's life: what a worker that was
+ * given up still says is dropped with it. */
+
+import { QkvError, throwIfAborted } from './errors.js';
+import { spawnWorker } from './spawn.js';
+
+/** @typedef {import('./load.js').OnProgress} OnProgress */
+/** @typedef {import('./protocol.js').RunReply} RunReply */
+/** @typedef {import('./protocol.js').ToClient} ToClient */
+/** @typedef {{ signal?: AbortSignal, onProgress?: OnProgress, run?: number }} Extras */
+/**
+ * @typedef {object} Pending
+ * @property {(result: unknown) => void} resolve
+ * @property {(error: QkvError) => void} reject
+ * @property {OnProgress | undefined} onProgress
+ * @property {boolean} isAborted rejected already; an answer is only awaited to know that the worker lives
+ */
+/** @typedef {ReturnType<typeof connect>} Connection */
+
+/** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
+const HANG_MILLISECONDS = 10_000;
+
+/** @param {(error: QkvError) => void} onCrash */
+export function connect(onCrash) {
+  /** @type {Map<number, Pending>} */
+  const pending = new Map();
+  let lastId = 0;
+  let isReady = false;
+  /** @type {QkvError | null} */
+  let ended = null;
+
+  const worker = spawnWorker({
+    onMessage: receive,
+    onFailure(what, cause) {
+      const fix = isReady
+        ? 'Its runs are lost; the next call starts a new worker and loads the model again.'
+        : 'Use loadModel(source, { worker: false }) to compute in this thread.';
+      crash(new QkvError(isReady ? 'crash' : 'worker', `The worker stopped (${what})`, { cause, fix }));
+    },
+  });
+
+  /** @param {ToClient} message */
+  function receive(message) {
+    if ('ready' in message) {
+      isReady = true;
+      return;
+    }
+    const waiting = pending.get(message.id);
+    if (!waiting) return;
+    if ('progress' in message) {
+      if (!waiting.isAborted) waiting.onProgress?.(message.progress);
+      return;
+    }
+    settle(message.id);
+    if ('result' in message) {
+      waiting.resolve(message.result);
+      return;
+    }
+    const error = QkvError.fromJSON(message.error);
+    waiting.reject(error);
+    // After a trap the worker's instance is dead; so is the worker.
+    if (error.code === 'crash') crash(error);
+  }
+
+  /** @param {number} id */
+  function settle(id) {
+    pending.delete(id);
+    if (pending.size === 0) worker.release();
+  }
+
+  /** @param {QkvError} error */
+  function end(error) {
+    if (ended) return;
+    ended = error;
+    worker.end();
+    for (const [id, { reject }] of pending) {
+      settle(id);
+      reject(error);
+    }
+  }
+
+  /** @param {QkvError} error */
+  function crash(error) {
+    if (ended) return;
+    end(error);
+    onCrash(error);
+  }
+
+  /**
+   * @param {number} id
+   * @param {Pending} waiting
+   * @param {AbortSignal} signal
+   */
+  function abort(id, waiting, signal) {
+    if (pending.get(id) !== waiting || waiting.isAborted) return;
+    waiting.isAborted = true;
+    waiting.reject(new QkvError('aborted', 'Cancelled', { cause: signal.reason }));
+    worker.port.postMessage({ abort: id });
+    const timer = setTimeout(() => {
+      if (pending.get(id) === waiting) crash(new QkvError('timeout', 'The worker did not answer and was stopped'));
+    }, HANG_MILLISECONDS);
+    if (typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
+  }
+
+  return {
+    end,
+    isAlive: () => ended === null,
+
+    /**
+     * @param {string} method
+     * @param {unknown[]} args
+     * @param {Extras} [extras]
+     * @returns {Promise<unknown>}
+     */
+    request(method, args, { signal, onProgress, run } = {}) {
+      return new Promise((resolve, reject) => {
+        throwIfAborted(signal);
+        if (ended) throw ended;
+        const id = ++lastId;
+        try {
+          worker.port.postMessage({ id, method, run: run ?? null, args });
+        } catch (cause) {
+          // Functions, detached buffers and the like; the argument is at fault, not the worker.
+          const message = cause instanceof Error ? cause.message : String(cause);
+          throw new QkvError('argument', `${method}: the arguments cannot go to a worker (${message})`, { cause });
+        }
+        worker.hold();
+        /** @type {Pending} */
+        const waiting = {
+          resolve(result) {
+            signal?.removeEventListener('abort', onAbort);
+            // An aborted forward may still have finished; nobody has its run.
+            if (waiting.isAborted && method === 'forward') drop(/** @type {RunReply} */ (result).run);
+            resolve(result);
+          },
+          reject(error) {
+            signal?.removeEventListener('abort', onAbort);
+            reject(error);
+          },
+          onProgress,
+          isAborted: false,
+        };
+        const onAbort = () => abort(id, waiting, /** @type {AbortSignal} */ (signal));
+        signal?.addEventListener('abort', onAbort);
+        pending.set(id, waiting);
+      });
+    },
+
+    drop,
+  };
+
+  /** @param {number} run */
+  function drop(run) {
+    if (!ended) worker.port.postMessage({ id: ++lastId, method: 'dispose', run, args: [] });
+  }
+}

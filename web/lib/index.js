@@ -1,0 +1,67 @@
+/** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
+
+import { optionsOf, wholeNumber } from './arguments.js';
+import { compiledOf, createCore, createEngine, liveCore } from './engine.js';
+import { QkvError } from './errors.js';
+import { loadInThread } from './load.js';
+import { loadWasm } from './loader.js';
+import { pauseThread } from './pause.js';
+import { loadInWorker } from './remote.js';
+
+export { QkvError };
+
+/** @typedef {import('./engine.js').Engine} Engine */
+/** @typedef {import('./load.js').ModelInfo} ModelInfo */
+/** @typedef {import('./model.js').ForwardInput} ForwardInput */
+/** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
+/** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./run.js').Matrix} Matrix */
+/** @typedef {import('./run.js').Overview} Overview */
+/** @typedef {import('./run.js').Run} Run */
+/** @typedef {import('./run.js').Stage} Stage */
+/** @typedef {import('./source.js').SourceInput} SourceInput */
+/** @typedef {import('./tokenizer/index.js').Token} Token */
+/**
+ * @typedef {object} InitOptions
+ * @property {'auto' | 'simd' | 'relaxed'} [variant] 'auto': fused multiply-add where the machine has it
+ * @property {number | 'auto'} [threads] this version computes with one; engine.info.threads says so
+ * @property {import('./loader.js').WasmSource} [wasm] the module, where it is not beside this file
+ * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
+ */
+/**
+ * @typedef {import('./load.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
+ * worker: compute in a worker; the default in pages. engine: what init() returned; in this thread models share its memory
+ */
+
+/** Address 2^32 is out of reach of a 32-bit module. */
+const LARGEST_LIMIT = 2 ** 32 - 1;
+
+/**
+ * Compiles the wasm module and makes an instance.
+ * @param {InitOptions} [options]
+ * @returns {Promise<Engine>}
+ */
+export async function init(options) {
+  const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options);
+  if (threads !== 'auto') wholeNumber('init: threads', threads, 1, 64);
+  const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
+  return createEngine(await loadWasm({ variant, wasm }), limit);
+}
+
+/**
+ * @param {SourceInput} source a folder (Node), URL, 'org/name', files, a directory handle, or {name: bytes}
+ * @param {LoadModelOptions} [options]
+ * @returns {Promise<Model>}
+ */
+export async function loadModel(source, options) {
+  const { engine, worker = isPage(), ...rest } = optionsOf('loadModel', options);
+  if (typeof worker !== 'boolean') {
+    throw new QkvError('argument', 'loadModel: worker', { got: worker, want: 'true or false' });
+  }
+  if (worker) return loadInWorker(source, rest, engine ? compiledOf(engine) : { ...(await loadWasm({})), limit: 0 });
+  const core = engine ? await liveCore(engine) : await createCore((await loadWasm({})).module);
+  return loadInThread(source, rest, { core, pause: pauseThread });
+}
+
+/** Workers are the default where a picture would stand still without one. */
+const isPage = () => typeof document !== 'undefined' && typeof Worker === 'function';

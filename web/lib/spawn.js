@@ -1,0 +1,87 @@
+/** Starts worker.js in a browser or in Node, behind one interface. */
+
+import { QkvError } from './errors.js';
+
+/** @typedef {import('./protocol.js').ToClient} ToClient */
+/** @typedef {{ onMessage: (message: ToClient) => void, onFailure: (what: string, cause?: unknown) => void }} Handlers */
+/**
+ * Something to talk to; `hold` keeps a Node process alive while answers are due, `release` lets it end.
+ * @typedef {object} Spawned
+ * @property {Worker | import('node:worker_threads').Worker} port
+ * @property {() => void} end
+ * @property {() => void} hold
+ * @property {() => void} release
+ */
+
+/** @type {{ createScriptURL(url: string): string } | undefined} */
+let policy;
+
+/**
+ * @param {Handlers} handlers
+ * @returns {Spawned}
+ */
+export function spawnWorker(handlers) {
+  // Literal, so that bundlers see the file.
+  const address = new URL('./worker.js', import.meta.url);
+  try {
+    return typeof Worker === 'function' ? inBrowser(address, handlers) : inNode(address, handlers);
+  } catch (cause) {
+    const fix = 'Use loadModel(source, { worker: false }) to compute in this thread.';
+    throw new QkvError('worker', `The worker ${address.href} cannot be started`, { fix, cause });
+  }
+}
+
+/**
+ * @param {URL} address
+ * @param {Handlers} handlers
+ * @returns {Spawned}
+ */
+function inBrowser(address, { onMessage, onFailure }) {
+  const worker = new Worker(trusted(address), { type: 'module', name: 'qkv' });
+  worker.onmessage = ({ data }) => onMessage(data);
+  worker.onerror = (event) => {
+    event.preventDefault();
+    onFailure(event.message || `${address.href} did not load`, event.error);
+  };
+  worker.onmessageerror = () => onFailure('a message could not be read');
+  return { port: worker, end: () => worker.terminate(), hold: () => {}, release: () => {} };
+}
+
+/**
+ * Under Trusted Types only a policy may name a worker's script; this one names a single file.
+ * @param {URL} address
+ */
+function trusted(address) {
+  const { trustedTypes } =
+    /** @type {{ trustedTypes?: { createPolicy(name: string, rules: object): NonNullable<typeof policy> } }} */ (
+      /** @type {unknown} */ (globalThis)
+    );
+  if (!trustedTypes) return address;
+  policy ??= trustedTypes.createPolicy('qkv-worker', {
+    createScriptURL(/** @type {string} */ url) {
+      if (url === address.href) return url;
+      throw new TypeError('The policy qkv-worker allows one address only.');
+    },
+  });
+  return policy.createScriptURL(address.href);
+}
+
+/**
+ * @param {URL} address
+ * @param {Handlers} handlers
+ * @returns {Spawned}
+ */
+function inNode(address, { onMessage, onFailure }) {
+  const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
+  const worker = new NodeWorker(address, { name: 'qkv' });
+  worker.on('message', onMessage);
+  worker.on('error', (error) => onFailure(error.message, error));
+  worker.on('messageerror', (error) => onFailure('a message could not be read', error));
+  worker.on('exit', (code) => onFailure(`it ended with code ${code}`));
+  return {
+    port: worker,
+    end: () => void worker.terminate(),
+    hold: () => worker.ref(),
+    release: () => worker.unref(),
+  };
+}

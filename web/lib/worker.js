@@ -1,0 +1,5 @@
+/** The worker's entry: nothing but the start of host.js. */
+
+import { serve } from './host.js';
+
+serve();
