@@ -1,0 +1,225 @@
+/**
+ * The page: one store of state, one session with the model, and the views between them. Views get arrays and send
+ * events; everything that changes the picture goes through here.
+ */
+import { render } from 'lit';
+import { findInHeads } from './findings.js';
+import { pageTemplate } from './layout.js';
+import { Session } from './session.js';
+import { createStore } from './store.js';
+import { browserLanguage, languageTag, translateTo } from './words/translate.js';
+
+/** @typedef {import('./hash.js').PageState} PageState */
+/** @typedef {import('./picture.js').Picture} Picture */
+/** @typedef {import('./picture.js').Selection} Selection */
+/** @typedef {import('./presets.js').Preset} Preset */
+
+/** Long enough to swallow a burst of keys, too short to be felt. */
+const TYPING_PAUSE_MS = 60;
+const DARK = '(prefers-color-scheme: dark)';
+
+export class App {
+  /** The picture on the screen. @type {Picture | null} */
+  picture = null;
+  /** The newest complete picture, perhaps not drawn yet. @type {Picture | null} */
+  #newest = null;
+  /** @type {Selection | null} */
+  selection = null;
+  /** @type {string[]} */
+  labels = [];
+  /** @type {import('./findings.js').Finding[]} */
+  findings = [];
+  shape = { layers: 0, heads: 0 };
+  /** What the copy button says for a moment. @type {string | null} */
+  notice = null;
+  #ticket = 0;
+  #timer = 0;
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.store = createStore(window);
+    this.session = new Session(() => this.render());
+    this.darkSystem = matchMedia(DARK);
+    this.darkSystem.addEventListener('change', () => this.render());
+    this.store.subscribe((state, before) => this.#onState(state, before));
+  }
+
+  get state() {
+    return this.store.state;
+  }
+
+  /** @returns {import('./words/translate.js').Language} */
+  get language() {
+    return this.state.lang ?? browserLanguage(navigator.languages);
+  }
+
+  get t() {
+    return translateTo(this.language);
+  }
+
+  /** @returns {'light' | 'dark'} */
+  get theme() {
+    return this.state.theme ?? (this.darkSystem.matches ? 'dark' : 'light');
+  }
+
+  /** Where the picture is; before there is one, where it will be. */
+  get place() {
+    const { layer, head, row, col } = this.state;
+    return this.selection?.place ?? { layer, head, row, col };
+  }
+
+  /** The place asked for last, which keys move on from even when they come faster than pictures. */
+  get wanted() {
+    return this.picture?.clamp(this.state) ?? this.place;
+  }
+
+  /** @param {PageState} state  @param {PageState} before */
+  #onState(state, before) {
+    this.render();
+    if (state.text !== before.text) this.#runSoon();
+    else if (
+      ['layer', 'head', 'row', 'col'].some(
+        (key) => state[/** @type {'row'} */ (key)] !== before[/** @type {'row'} */ (key)],
+      )
+    ) {
+      void this.#refresh();
+    }
+  }
+
+  /** @param {string | File[]} source  @param {string} name */
+  async load(source, name) {
+    if (await this.session.load(source, name)) await this.#adopt();
+  }
+
+  async retry() {
+    if (await this.session.retry()) await this.#adopt();
+  }
+
+  /** A new model is there: show it. */
+  async #adopt() {
+    const { model } = this.session;
+    if (!model) return;
+    this.shape = { layers: model.info.layers, heads: model.info.heads };
+    globalThis.qkv = { model, run: null };
+    await this.#run();
+  }
+
+  #runSoon() {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => void this.#run(), TYPING_PAUSE_MS);
+  }
+
+  async #run() {
+    const picture = await this.session.run(this.state.text);
+    if (!picture) return;
+    if (this.#newest !== this.picture) this.#newest?.run.dispose();
+    this.#newest = picture;
+    await this.#refresh();
+  }
+
+  /** Draws the newest picture at the newest place; an older call that is still waiting gives up. */
+  async #refresh() {
+    const picture = this.#newest;
+    if (!picture) return;
+    const ticket = ++this.#ticket;
+    try {
+      const selection = await picture.select(this.state);
+      if (ticket !== this.#ticket) return;
+      this.#become(picture, selection);
+    } catch (error) {
+      if (ticket !== this.#ticket) return;
+      this.session.runError = error instanceof Error ? error.message : String(error);
+      this.render();
+      return;
+    }
+    await this.drawn();
+    if (globalThis.qkv) globalThis.qkv.run = picture.run;
+  }
+
+  /** @param {Picture} picture  @param {Selection} selection */
+  #become(picture, selection) {
+    const old = this.picture;
+    this.selection = selection;
+    if (old !== picture) {
+      this.picture = picture;
+      this.labels = picture.tokens.map((token) => token.text);
+      this.findings = findInHeads(picture.overview, picture.tokens);
+      old?.run.dispose();
+    }
+    this.render();
+  }
+
+  /** Resolves when every view has drawn what it was given. */
+  async drawn() {
+    const views = /** @type {NodeListOf<import('./views/view.js').View>} */ (this.root.querySelectorAll('.view'));
+    for (const view of views) while (!(await view.updateComplete));
+  }
+
+  render() {
+    document.documentElement.dataset.theme = this.theme;
+    document.documentElement.lang = languageTag(this.language);
+    document.title = this.t('title');
+    render(pageTemplate(this), this.root);
+  }
+
+  /** @param {string} text */
+  type(text) {
+    this.store.set({ text });
+  }
+
+  /** @param {Preset} preset */
+  choosePreset({ text, layer, head, row, col }) {
+    this.store.set({ text, layer, head, row, col }, { step: true });
+  }
+
+  /** @param {{ layer: number, head: number }} wanted */
+  pickHead({ layer, head }) {
+    const { layers, heads } = this.shape;
+    if (layer < 0 || head < 0 || layer >= layers || head >= heads) return;
+    this.store.set({ layer, head }, { step: true });
+  }
+
+  /** @param {{ row: number, col: number }} wanted */
+  pickCell({ row, col }) {
+    const last = this.labels.length - 1;
+    if (row < 0 || col < 0 || row > last || col > last) return;
+    this.store.set({ row, col });
+  }
+
+  /** One head on or back, over the ends of layers. @param {1 | -1} by */
+  stepHead(by) {
+    const { layer, head } = this.wanted;
+    const { layers, heads } = this.shape;
+    const next = layer * heads + head + by;
+    if (next >= 0 && next < layers * heads) this.pickHead({ layer: Math.floor(next / heads), head: next % heads });
+  }
+
+  /** @param {Partial<PageState>} patch */
+  choose(patch) {
+    this.store.set(patch, { step: true });
+  }
+
+  async copyLink() {
+    const { t } = this;
+    this.store.flush();
+    const { link, complete, max } = this.store.link();
+    try {
+      await navigator.clipboard.writeText(link);
+      this.notice = complete ? t('copied') : t('linkTooLong', { max });
+    } catch {
+      this.notice = t('copyFailed');
+    }
+    this.render();
+    window.setTimeout(() => {
+      this.notice = null;
+      this.render();
+    }, 2500);
+  }
+
+  /** @param {'help' | 'model'} name */
+  openDialog(name) {
+    const dialog = /** @type {HTMLDialogElement | null} */ (document.getElementById(`${name}-dialog`));
+    if (!dialog?.open) dialog?.showModal();
+  }
+}

@@ -1,0 +1,85 @@
+/** Help with the keyboard, and what is known about the model. */
+import { html, nothing } from 'lit';
+import { folderPicker } from './load-panel.js';
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./words/translate.js').WordKey} WordKey */
+
+/** @type {[string[], WordKey][]} */
+const KEYS = [
+  [['←', '↑', '↓', '→'], 'keyArrows'],
+  [['Home', 'End'], 'keyHomeEnd'],
+  [['Ctrl+Home', 'Ctrl+End'], 'keyCtrlHome'],
+  [['PgUp', 'PgDn'], 'keyPage'],
+  [['[', ']'], 'keyBrackets'],
+  [['+', '−', '0'], 'keyZoom'],
+  [['?'], 'keyHelp'],
+  [['Esc'], 'keyEscape'],
+];
+
+/** @param {App} app  @param {'help' | 'model'} name  @param {string} title  @param {unknown} body */
+function dialog({ t }, name, title, body) {
+  const closeOutside = (/** @type {MouseEvent} */ event) => {
+    const box = /** @type {HTMLDialogElement} */ (event.currentTarget);
+    if (event.target === box) box.close();
+  };
+  const close = (/** @type {Event} */ event) =>
+    /** @type {HTMLElement} */ (event.currentTarget).closest('dialog')?.close();
+  return html`<dialog id="${name}-dialog" aria-labelledby="${name}-dialog-title" @click=${closeOutside}>
+    <div class="dialog-body">
+      <div class="pane-head"><h2 id="${name}-dialog-title">${title}</h2>
+        <button type="button" class="pill round" aria-label=${t('close')} title=${t('close')} @click=${close}>×</button></div>
+      ${body}
+    </div>
+  </dialog>`;
+}
+
+/** @param {App} app */
+export function helpDialog(app) {
+  const { t } = app;
+  return dialog(
+    app,
+    'help',
+    t('helpTitle'),
+    html`
+    <p>${t('helpIdea')}</p><p>${t('helpLook')}</p><p class="caveat">${t('caveat')}</p>
+    <h3>${t('keysTitle')}</h3>
+    <table class="keys"><tbody>${KEYS.map(([keys, what]) => html`<tr><th scope="row">${keys.map((key) => html`<kbd>${key}</kbd> `)}</th><td>${t(what)}</td></tr>`)}</tbody></table>
+    <p class="aside">${t('privacy')}</p>`,
+  );
+}
+
+/** @param {App} app */
+export function modelDialog(app) {
+  const { t, session, language } = app;
+  const info = session.model?.info;
+  const count = new Intl.NumberFormat(language);
+  const fact = (/** @type {WordKey} */ key, /** @type {unknown} */ value) =>
+    html`<div><dt>${t(key)}</dt><dd>${value}</dd></div>`;
+  return dialog(
+    app,
+    'model',
+    info ? session.name : t('modelInfo'),
+    html`
+    ${
+      info
+        ? html`<dl class="facts">
+      ${fact('factFamily', info.family)}
+      ${fact('factLayers', info.layers)}${fact('factHeads', info.heads)}${fact('factDk', info.headDim)}${fact('factWidth', info.width)}
+      ${fact('factParameters', count.format(info.parameters))}${fact('factVocab', count.format(info.vocab))}
+      ${fact('factMaxTokens', t('factTokens', { n: count.format(info.maxTokens) }))}
+      ${fact('factPrecision', t(`precision_${info.precision}`))}${fact('factError', measuredError(app, info))}
+      ${info.licence ? fact('factLicence', info.licence) : nothing}
+    </dl>`
+        : nothing
+    }
+    <p class="load-line">${folderPicker(app)}</p><p class="aside">${t('localNote')}</p>`,
+  );
+}
+
+/** @param {App} app  @param {import('qkv').ModelInfo} info */
+function measuredError({ t }, info) {
+  const { attention_p999: p999, attention_max: max } = info.measured ?? {};
+  if (p999 !== undefined && max !== undefined) return t('factErrorValue', { p999, max });
+  return info.precision === 'f32' ? t('factErrorNone') : t('factErrorUnknown');
+}

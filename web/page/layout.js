@@ -1,0 +1,239 @@
+/** The page as one template of the app's state: top bar, sentence, the three panes, dialogs. */
+import { html, nothing } from 'lit';
+import { droppedFiles } from './drop.js';
+import { VIEWS } from './hash.js';
+import { onHeadKey, onPageKey } from './keyboard.js';
+import { helpDialog, modelDialog } from './dialogs.js';
+import { PRESETS } from './presets.js';
+import { loadPanel } from './load-panel.js';
+
+/** @typedef {import('./app.js').App} App */
+
+/** @param {App} app */
+export function pageTemplate(app) {
+  const { t } = app;
+  return html`
+    <div class="page" @keydown=${(/** @type {KeyboardEvent} */ event) => onPageKey(app, event)}
+      @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
+      <a class="skip" href="#heads" @click=${skipToHeads}>${t('skip')}</a>
+      ${topBar(app)}
+      <main>
+        ${sentence(app)}
+        ${loadPanel(app)}
+        ${app.picture ? panes(app) : nothing}
+      </main>
+      ${footer(app)}
+    </div>
+    ${helpDialog(app)}${modelDialog(app)}
+  `;
+}
+
+/** Moves the focus without touching the hash, which holds the state. @param {Event} event */
+function skipToHeads(event) {
+  event.preventDefault();
+  /** @type {HTMLElement | null} */ (document.querySelector('[role=gridcell][tabindex="0"]'))?.focus();
+}
+
+/** @param {App} app  @param {DragEvent} event */
+async function onDrop(app, event) {
+  event.preventDefault();
+  if (!event.dataTransfer) return;
+  const { files, name } = await droppedFiles(event.dataTransfer);
+  if (files.length) await app.load(files, name);
+}
+
+/** @param {App} app */
+function topBar(app) {
+  const { t, session } = app;
+  const info = session.model?.info;
+  const shape =
+    info &&
+    t('modelShape', {
+      layers: info.layers,
+      heads: info.heads,
+      dk: info.headDim,
+      precision: t(`precision_${info.precision}`),
+    });
+  const dark = app.theme === 'dark';
+  return html`<header class="top">
+    <h1 class="logo" aria-label="qkv">q<i>k</i>v</h1>
+    <button type="button" class="pill model" aria-haspopup="dialog" @click=${() => app.openDialog('model')}>
+      <span>${session.name || '…'}</span> <small>${shape ?? t('loading')}</small></button>
+    <span class="tagline">${t('tagline')}</span>
+    <nav class="tools" aria-label="qkv">
+      <button type="button" class="pill" @click=${() => app.copyLink()}>${linkIcon}<span aria-live="polite">${app.notice ?? t('copyLink')}</span></button>
+      <button type="button" class="pill" lang=${app.language === 'en' ? 'zh-Hans' : 'en'} aria-label="${t('switchLanguage')} · ${t('switchLanguageLabel')}"
+        @click=${() => app.choose({ lang: app.language === 'en' ? 'zh' : 'en' })}>${t('switchLanguage')}</button>
+      <button type="button" class="pill round" aria-label=${t(dark ? 'themeLight' : 'themeDark')} title=${t(dark ? 'themeLight' : 'themeDark')}
+        @click=${() => app.choose({ theme: dark ? 'light' : 'dark' })}>${dark ? sunIcon : moonIcon}</button>
+      <button type="button" class="pill round" aria-label=${t('help')} title="${t('help')} (?)" aria-haspopup="dialog" @click=${() => app.openDialog('help')}>?</button>
+    </nav>
+  </header>`;
+}
+
+const linkIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 9.5l3-3M7 4.5l1.2-1.2a3 3 0 0 1 4.3 4.3L11.3 8.8M9 11.5l-1.2 1.2a3 3 0 0 1-4.3-4.3l1.2-1.2"></path></svg>`;
+const moonIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M13 9.7A5.6 5.6 0 0 1 6.3 3a5.6 5.6 0 1 0 6.7 6.7z"></path></svg>`;
+const sunIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="2.8"></circle><path d="M8 1.6v1.6M8 12.8v1.6M1.6 8h1.6M12.8 8h1.6M3.5 3.5l1.1 1.1M11.4 11.4l1.1 1.1M12.5 3.5l-1.1 1.1M4.6 11.4l-1.1 1.1"></path></svg>`;
+
+/** @param {App} app */
+function sentence(app) {
+  const { t, session, picture } = app;
+  const onInput = (/** @type {InputEvent} */ event) => {
+    const box = /** @type {HTMLTextAreaElement} */ (event.target);
+    if (!event.isComposing) app.type(box.value);
+  };
+  const ms = picture?.ms.toFixed(picture.ms < 100 ? 1 : 0);
+  return html`<section class="ask" aria-label=${t('sentence')}>
+    <div class="ask-line">
+      <textarea id="sentence" aria-label=${t('sentence')} aria-describedby="run-facts" rows="2" spellcheck="false" autocomplete="off" placeholder=${t('sentenceHint')}
+        .value=${app.state.text} @input=${onInput} @compositionend=${onInput}></textarea>
+      <div class="run" id="run-facts" aria-busy=${session.busy}>
+        ${ms ? html`<b>${t('milliseconds', { ms })}</b>` : html`<span class="no-run">${t('noRun')}</span>`}
+        <span>${picture ? t('tokens', { n: picture.tokens.length }) : t('privacy')}</span>
+      </div>
+    </div>
+    <div class="try"><span>${t('tryThese')}</span>${PRESETS.map(
+      (preset) => html`<button type="button" class="link" lang=${preset.word === 'presetChinese' ? 'zh-Hans' : nothing}
+      aria-pressed=${preset.text === app.state.text} @click=${() => app.choosePreset(preset)}>${t(preset.word)}</button>`,
+    )}</div>
+    <div class="notes" aria-live="polite">
+      ${picture?.truncated ? html`<p class="note">${truncation(app, picture.truncated)}</p>` : nothing}
+      ${session.runError ? html`<p class="note bad"><b>${t('failedRun')}.</b> ${session.runError}</p>` : nothing}
+    </div>
+  </section>`;
+}
+
+/** @param {App} app  @param {{ from: number, to: number }} truncated */
+function truncation({ t, language }, { from, to }) {
+  const number = new Intl.NumberFormat(language);
+  return t('truncated', { from: number.format(from), to: number.format(to), cut: number.format(from - to) });
+}
+
+/** @param {App} app */
+function panes(app) {
+  return html`<div class="panes">${headsPane(app)}${headPane(app)}${numberPane(app)}</div>`;
+}
+
+/** @param {App} app */
+function headsPane(app) {
+  const { t, picture, shape, place, state, theme } = app;
+  return html`<section class="pane heads-pane" id="heads" aria-labelledby="heads-title">
+    <h2 id="heads-title">${t('allHeads')}</h2>
+    <p class="s">${t('allHeadsNote')}</p>
+    <qkv-heads class="view" .overview=${picture?.overview ?? null} .shape=${shape} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}
+      @pick-head=${(/** @type {CustomEvent<{ layer: number, head: number }>} */ event) => app.pickHead(event.detail)}></qkv-heads>
+    <div class="findings">
+      <div class="pane-head"><h2>${t('findings')}</h2><span class="dim">${t('findingsNote')}</span></div>
+      <ul>${app.findings.map((finding) => findingRow(app, finding))}</ul>
+      <p class="aside">${t('findingMeaning')}</p>
+    </div>
+  </section>`;
+}
+
+/** @param {App} app  @param {import('./findings.js').Finding} finding */
+function findingRow(app, finding) {
+  const { t, labels, place } = app;
+  const { layer, head } = finding;
+  const isHere = layer === place.layer && head === place.head;
+  const what =
+    finding.what === 'link'
+      ? t('finding_link', { from: labels[finding.row], to: labels[finding.col] })
+      : t(`finding_${finding.what}`);
+  const go = () =>
+    app.choose(finding.what === 'link' ? { layer, head, row: finding.row, col: finding.col } : { layer, head });
+  return html`<li><button type="button" class="finding" aria-pressed=${isHere} @click=${go}>
+    <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${what}</span>
+    <meter min="0" max="1" .value=${finding.score} aria-hidden="true"></meter><span class="finding-score">${finding.score.toFixed(2)}</span></button></li>`;
+}
+
+/** @param {App} app */
+function headPane(app) {
+  const { t, place, state } = app;
+  const note = /** @type {const} */ ({ matrix: 'matrixNote', lines: 'linesNote', text: 'textNote' })[state.view];
+  return html`<section class="pane head-pane" aria-labelledby="head-title" @keydown=${(/** @type {KeyboardEvent} */ event) => onHeadKey(app, event)}
+    @pick-cell=${(/** @type {CustomEvent<{ row: number, col: number }>} */ event) => app.pickCell(event.detail)}
+    @pick-scale=${(/** @type {CustomEvent<App['state']['scale']>} */ event) => app.choose({ scale: event.detail })}>
+    <div class="pane-head">
+      <h2 id="head-title">${t('headName', place)}</h2>
+      <div class="steppers">
+        ${stepper(
+          app,
+          t('layer'),
+          () => app.pickHead({ layer: place.layer - 1, head: place.head }),
+          () => app.pickHead({ layer: place.layer + 1, head: place.head }),
+          place.layer,
+          app.shape.layers,
+        )}
+        ${stepper(
+          app,
+          t('head'),
+          () => app.pickHead({ layer: place.layer, head: place.head - 1 }),
+          () => app.pickHead({ layer: place.layer, head: place.head + 1 }),
+          place.head,
+          app.shape.heads,
+        )}
+      </div>
+      <div class="tabs" role="group" aria-label=${t('view')}>
+        ${VIEWS.map((view) => html`<button type="button" aria-pressed=${view === state.view} @click=${() => app.choose({ view })}>${t(`view_${view}`)}</button>`)}
+      </div>
+    </div>
+    <p class="s">${t(note)}</p>
+    ${cellBar(app)}
+    ${headView(app)}
+    <qkv-table class="view" .weights=${app.selection?.head.weights} .labels=${app.labels} .place=${place} .t=${t}></qkv-table>
+  </section>`;
+}
+
+/** @param {App} app @param {string} name @param {() => void} less @param {() => void} more @param {number} value @param {number} count */
+function stepper({ t }, name, less, more, value, count) {
+  return html`<span class="stepper" role="group" aria-label=${name}>
+    <button type="button" aria-label="${name}: ${t('earlier')}" ?disabled=${value <= 0} @click=${less}>‹</button><span>${name}</span><button type="button"
+      aria-label="${name}: ${t('later')}" ?disabled=${value >= count - 1} @click=${more}>›</button></span>`;
+}
+
+/** The chosen cell in words, and as two lists. @param {App} app */
+function cellBar(app) {
+  const { t, place, labels, selection } = app;
+  const value = selection?.head.weights[place.row * labels.length + place.col] ?? 0;
+  const list = (
+    /** @type {'row' | 'col'} */ axis,
+    /** @type {'from' | 'to'} */ name,
+  ) => html`<label class="choice"><span>${t(name)}</span>
+    <select .value=${String(place[axis])} @change=${(/** @type {Event} */ event) => app.pickCell({ ...place, [axis]: Number(/** @type {HTMLSelectElement} */ (event.target).value) })}>
+      ${labels.map((label, i) => html`<option value=${i} ?selected=${i === place[axis]}>${i} ${label}</option>`)}
+    </select></label>`;
+  return html`<div class="cell-bar">
+    <p class="cell" role="status">${labels[place.row]} → ${labels[place.col]} ${value.toFixed(4)}</p>
+    <div class="choices">${list('row', 'from')}${list('col', 'to')}</div>
+  </div>`;
+}
+
+/** @param {App} app */
+function headView({ selection, labels, place, state, theme, t, picture }) {
+  const weights = selection?.head.weights;
+  if (state.view === 'lines')
+    return html`<qkv-lines class="view" .weights=${weights} .labels=${labels} .place=${place} .theme=${theme} .t=${t}></qkv-lines>`;
+  if (state.view === 'text')
+    return html`<qkv-text class="view" .weights=${weights} .tokens=${picture?.tokens} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-text>`;
+  return html`<qkv-matrix class="view" .weights=${weights} .labels=${labels} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-matrix>`;
+}
+
+/** @param {App} app */
+function numberPane(app) {
+  const { t, place, selection, labels, shape } = app;
+  return html`<section class="pane number-pane" aria-labelledby="number-title">
+    <div class="pane-head"><h2 id="number-title">${t('number')}</h2><span class="dim">${t('cellPlace', place)}</span></div>
+    <qkv-number class="view" .selection=${selection} .labels=${labels} .shape=${shape} .t=${t}
+      @pick-cell=${(/** @type {CustomEvent<{ row: number, col: number }>} */ event) => app.pickCell(event.detail)}></qkv-number>
+  </section>`;
+}
+
+/** @param {App} app */
+function footer({ t, session }) {
+  const info = session.model?.info;
+  const p999 = info?.measured?.attention_p999;
+  return html`<footer>
+    <p>${t('footerNumbers')} ${info && p999 !== undefined ? t('footerError', { precision: t(`precision_${info.precision}`), p999 }) : nothing} <strong>${t('privacy')}</strong></p>
+    <p>${t('caveat')}</p>
+  </footer>`;
+}

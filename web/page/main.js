@@ -1,0 +1,10 @@
+/** Starts the page with the model that lies beside it. */
+import { App } from './app.js';
+import { defineViews } from './views/define.js';
+
+const MODEL = { folder: './models/minilm/', name: 'all-MiniLM-L6-v2' };
+
+defineViews();
+const app = new App(/** @type {HTMLElement} */ (document.getElementById('app')));
+app.render();
+void app.load(new URL(MODEL.folder, document.baseURI).href, MODEL.name);

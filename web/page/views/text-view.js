@@ -1,0 +1,89 @@
+/** The sentence itself, shaded twice: by where the chosen token looks, and by who looks at it. */
+import { html } from 'lit';
+import { colourMap, cssColour, needsLightInk, stepOf } from '../palette.js';
+import { View } from './view.js';
+
+/** @typedef {{ text: string, start: number, end: number, special: boolean }} TextToken */
+
+export class TextView extends View {
+  static properties = {
+    weights: { attribute: false },
+    tokens: { attribute: false },
+    place: { attribute: false },
+    scale: { attribute: false },
+    theme: { attribute: false },
+    t: { attribute: false },
+  };
+
+  constructor() {
+    super();
+    this.weights = new Float32Array(0);
+    /** @type {TextToken[]} */
+    this.tokens = [];
+    this.place = { layer: 0, head: 0, row: 0, col: 0 };
+    /** @type {import('../hash.js').PageState['scale']} */
+    this.scale = 'sqrt';
+    /** @type {'light' | 'dark'} */
+    this.theme = 'light';
+    /** @type {import('../words/translate.js').Translate} */
+    this.t = (key) => key;
+  }
+
+  render() {
+    const token = this.tokens[this.place.row]?.text ?? '';
+    const n = this.tokens.length;
+    const looks = (/** @type {number} */ i) => this.weights[this.place.row * n + i];
+    const looked = (/** @type {number} */ i) => this.weights[i * n + this.place.row];
+    return html`
+      ${this.passage('row', this.t('looksAt', { token }), looks)}
+      ${this.passage('seen', this.t('lookedAtBy', { token }), looked)}
+    `;
+  }
+
+  /** @param {string} name  @param {string} title  @param {(i: number) => number} weightOf */
+  passage(name, title, weightOf) {
+    const stop = this.place.row;
+    return html`<h3>${title}</h3>
+      <p class="text-passage" role="group" aria-label=${title} @keydown=${this.onKey}>
+        ${this.tokens.map((token, i) => {
+          const gap = i > 0 && token.start > this.tokens[i - 1].end ? ' ' : '';
+          const value = (weightOf(i) ?? 0).toFixed(2);
+          return html`${gap}<button type="button" class="text-token" data-passage=${name} data-index=${i} data-weight=${weightOf(i)}
+            aria-pressed=${i === stop} tabindex=${i === stop ? 0 : -1} aria-label=${`${token.text} ${value}`} title=${`${token.text} ${value}`}
+            @click=${() => this.emit('pick-cell', { ...this.place, row: i })}>${token.text.replace(/^##/, '')}</button>`;
+        })}
+      </p>`;
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest('.text-token'));
+    const last = this.tokens.length - 1;
+    const index = Number(button?.dataset.index);
+    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last }[event.key];
+    if (!button || next === undefined || next < 0 || next > last || event.ctrlKey || event.metaKey || event.altKey)
+      return;
+    event.preventDefault();
+    event.stopPropagation();
+    const name = button.dataset.passage;
+    /** @type {HTMLElement} */ (this.querySelector(`[data-passage=${name}][data-index="${next}"]`)).focus();
+    this.emit('pick-cell', { ...this.place, row: next });
+  }
+
+  updated() {
+    const map = colourMap(this.theme);
+    const buttons = /** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll('.text-token'));
+    const n = this.tokens.length;
+    const most = { row: 0, seen: 0 };
+    for (let i = 0; i < n; i++) {
+      most.row = Math.max(most.row, this.weights[this.place.row * n + i]);
+      most.seen = Math.max(most.seen, this.weights[i * n + this.place.row]);
+    }
+    for (const button of buttons) {
+      const rowMax = most[/** @type {'row' | 'seen'} */ (button.dataset.passage)];
+      const step = stepOf(Number(button.dataset.weight), rowMax, this.scale);
+      button.style.setProperty('background-color', cssColour(map, step));
+      button.style.setProperty('color', needsLightInk(map, step) ? '#fff' : '#000');
+    }
+  }
+}
