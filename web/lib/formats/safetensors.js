@@ -81,17 +81,14 @@ export function headerLength(start, file, size) {
   if (start.length < LENGTH_BYTES) throw tooShort(file, start);
   const view = new DataView(start.buffer, start.byteOffset, LENGTH_BYTES);
   const length = view.getBigUint64(0, true);
-  if (length > BigInt(MAX_HEADER)) {
-    const kind = sniff(start);
-    if (kind !== null) throw new QkvError('format', `${file} is not a safetensors file: it is ${kind}`);
-    const want = `at most ${MAX_HEADER}`;
-    throw new QkvError('format', `${file}: length of the safetensors header`, { got: String(length), want });
-  }
-  if (size !== null && LENGTH_BYTES + Number(length) > size) {
-    const got = `${size} bytes`;
-    throw cutShort(file, got, `a header of ${length} bytes after the first eight`);
-  }
-  return Number(length);
+  const isTooLong = length > BigInt(MAX_HEADER);
+  const isCut = size !== null && LENGTH_BYTES + Number(length) > size;
+  if (!isTooLong && !isCut) return Number(length);
+  const kind = sniff(start);
+  if (kind !== null) throw new QkvError('format', `${file} is not a safetensors file: it is ${kind}`);
+  if (isCut && !isTooLong) throw cutShort(file, `${size} bytes`, `a header of ${length} bytes after the first eight`);
+  const want = `at most ${MAX_HEADER}`;
+  throw new QkvError('format', `${file}: length of the safetensors header`, { got: String(length), want });
 }
 
 /** @param {string} file @param {Uint8Array} start @returns {QkvError} */
@@ -115,6 +112,7 @@ function cutShort(file, got, want) {
 export function parseHeader(bytes, file, dataSize) {
   const limits = { numbers: /** @type {const} */ ('unsigned'), maxBytes: MAX_HEADER, maxValues: MAX_VALUES };
   const root = parseJson(bytes, `${file}: header`, limits);
+  const metadata = readMetadata(root.__metadata__ ?? null, file);
   /** @type {TensorInfo[]} */
   const tensors = [];
   for (const [name, value] of Object.entries(root)) {
@@ -122,7 +120,7 @@ export function parseHeader(bytes, file, dataSize) {
   }
   tensors.sort((a, b) => a.begin - b.begin || a.end - b.end);
   checkLayout(tensors, file, dataSize);
-  return { metadata: readMetadata(root.__metadata__ ?? null, file), tensors };
+  return { metadata, tensors };
 }
 
 /** @param {JsonValue | undefined} value @param {string} what @returns {JsonObject} */

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { ERROR_CODES, QkvError, throwIfAborted } from '../../web/lib/errors.js';
+
+test('a message says what is wrong, what was got, what was wanted and what to do', () => {
+  const error = new QkvError('config', 'config.json: hidden_size', {
+    got: 384,
+    want: 'a multiple of 7',
+    fix: 'Fix it.',
+  });
+  assert.equal(error.message, 'config.json: hidden_size: got 384, want a multiple of 7. Fix it.');
+  assert.equal(new QkvError('state', 'Not loaded').message, 'Not loaded');
+  assert.equal(new QkvError('aborted', 'Cancelled', { fix: 'Ask again.' }).message, 'Cancelled. Ask again.');
+});
+
+test('no value makes an error that cannot be made, or a message of a megabyte', () => {
+  /** @type {{ self?: object }} */
+  const cycle = {};
+  cycle.self = cycle;
+  for (const got of [Number.NaN, -Infinity, 2n ** 70n, cycle, () => 1, Symbol('x'), null, 'x'.repeat(1e6), [[[]]]]) {
+    const { message } = new QkvError('argument', 'it', { got, want: 'another' });
+    assert.ok(message.length < 200, message.slice(0, 300));
+    assert.match(message, /^it: got .+, want another$/);
+  }
+  assert.match(new QkvError('argument', 'it', { got: Number.NaN }).message, /NaN/);
+});
+
+test('an error crosses a worker with its code, got and want, whatever they are', () => {
+  const error = new QkvError('range', 'layer', { got: 99, want: 5, fix: 'Choose another.' });
+  const there = QkvError.fromJSON(structuredClone(error.toJSON()));
+  assert.ok(there instanceof QkvError);
+  const { code, what, got, want, message, name } = there;
+  assert.deepEqual({ code, what, got, want, message, name }, { ...error.toJSON() });
+
+  const strange = new QkvError('argument', 'it', { got: () => 1, want: [1, { a: 2n }] });
+  assert.doesNotThrow(() => structuredClone(strange.toJSON()));
+  assert.equal(QkvError.fromJSON(strange.toJSON()).message, strange.message);
+});
+
+test('every code has a meaning, in lower case words', () => {
+  for (const [code, meaning] of Object.entries(ERROR_CODES)) {
+    assert.match(code, /^[a-z]+$/);
+    assert.ok(meaning.length > 10);
+  }
+});
+
+test('an aborted signal becomes the error aborted, with the reason as its cause', () => {
+  const reason = new Error('enough');
+  assert.doesNotThrow(() => throwIfAborted(null));
+  assert.doesNotThrow(() => throwIfAborted(new AbortController().signal));
+  assert.throws(() => throwIfAborted(AbortSignal.abort(reason)), { name: 'QkvError', code: 'aborted', cause: reason });
+});
