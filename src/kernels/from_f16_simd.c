@@ -12,8 +12,10 @@ static inline v128_t load_u16(const uint16_t *x, int n) {
 }
 
 static inline void store_up_to_four(float *y, v128_t v, int n) {
-    if (n >= 4) wasm_v128_store(y, v);
-    else store_part(y, v, n);
+    if (n >= 4)
+        wasm_v128_store(y, v);
+    else
+        store_part(y, v, n);
 }
 
 void qkv_from_f16_simd(float *y, const uint16_t *x, int n) {

@@ -34,8 +34,10 @@ static inline void finish_four(const qkv_gemm *g, const gemm_scales *s, v128_t v
         const float *residual = g->residual + (size_t)m * g->residual_stride + n;
         v = wasm_f32x4_add(v, left == 4 ? wasm_v128_load(residual) : load_part(residual, left, 0.0f));
     }
-    if (left == 4) wasm_v128_store(out, v);
-    else store_part(out, v, left);
+    if (left == 4)
+        wasm_v128_store(out, v);
+    else
+        store_part(out, v, left);
 }
 
 /* A finished tile [rows, stride], `cols` columns of it, that belongs at row m, column n. */

@@ -60,7 +60,8 @@ static void any_tile(float *to, const int16_t *a, const int16_t *w, size_t panel
 }
 
 /* One tile over all of k, chunk by chunk. */
-static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows, int panels) {
+static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows,
+                       int panels) {
     const int pairs = (k + 1) / 2;
     int done = 0;
 

@@ -43,7 +43,8 @@ static void quantize_tail(int16_t *to, const float *x, int left, float factor, i
     for (int i = 0; i < (left + 1) / 2 * 2; i++) to[i / 2 * 2 * block + i % 2] = q[i];
 }
 
-ALWAYS_INLINE void pack_block(int16_t *panel, const float *x, size_t x_stride, int k, const float *factor, const int R) {
+ALWAYS_INLINE void pack_block(int16_t *panel, const float *x, size_t x_stride, int k, const float *factor,
+                              const int R) {
     int i = 0;
 
     for (; i + 8 <= k; i += 8, panel += 8 * R) {
