@@ -69,7 +69,8 @@ export function createReceiver(core, resolved, precision) {
       model = withTable('qkv_init');
     }
     const rowBytes = new Map(placed.map((one) => [one, checkShape(fileName, one)]));
-    const stagingBytes = Math.max(STAGING_BYTES, ...rowBytes.values());
+    const largest = placed.reduce((most, { tensor }) => Math.max(most, tensor.end - tensor.begin), 1);
+    const stagingBytes = Math.max(Math.min(STAGING_BYTES, largest), ...rowBytes.values());
     staging = core.nonZero(fileName, core.call('qkv_alloc', stagingBytes));
     return new Map(placed.map((one) => [one.tensor.name, sinkOf(fileName, one, rowBytes.get(one) ?? 1, stagingBytes)]));
   }
