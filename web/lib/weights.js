@@ -98,13 +98,14 @@ export function createReceiver(core, resolved, precision) {
   }
 
   /**
-   * How the engine holds the token table: as the file has it, unless another precision was asked for.
+   * How the engine holds the token table: as the file has it, since a row is read only when its token occurs; rounded
+   * where the other weights are.
    * @param {Placed[]} placed
    */
   function tableForm(placed) {
     if (precision === 'q10') return 'q10_high';
     const tokens = placed.find(({ slot, plane }) => slot === 'tokens' && plane in BYTES_OF_PLANE && plane !== 'scale');
-    return tokens === undefined || tokens.plane === 'q10_high' ? 'f32' : tokens.plane;
+    return tokens?.plane ?? 'f32';
   }
 
   /** @param {'qkv_init' | 'qkv_model_size'} name */
