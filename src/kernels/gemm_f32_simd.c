@@ -11,9 +11,10 @@
 
 #define PANELS_MAX 4
 
-/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels; both are constants once inlined. */
+/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels. The rows of one k lie `step` apart. R, P and step
+ * are constants once inlined. */
 ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k,
-                        const int R, const int P) {
+                        const int R, const int P, const int step) {
     v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
     const float *panel[PANELS_MAX];
 
@@ -21,7 +22,7 @@ ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float
     for (int r = 0; r < R; r++) {
         for (int c = 0; c < 2 * P; c++) acc[r][c] = wasm_f32x4_splat(0.0f);
     }
-    for (int left = k; left > 0; left--) {
+    for (const float *end = w + (size_t)k * QKV_PANEL; panel[0] != end;) {
         v128_t b[2 * PANELS_MAX];
         for (int c = 0; c < 2 * P; c++) b[c] = wasm_v128_load(panel[c / 2] + c % 2 * 4);
         for (int r = 0; r < R; r++) {
@@ -29,7 +30,7 @@ ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float
             const v128_t x = wasm_v128_load32_splat(a + r);
             for (int c = 0; c < 2 * P; c++) acc[r][c] = madd(x, b[c], acc[r][c]);
         }
-        a += R;
+        a += step;
         for (int p = 0; p < P; p++) panel[p] += QKV_PANEL;
     }
     for (int r = 0; r < R; r++) {
@@ -42,19 +43,28 @@ static int panels_at_once(int rows, int left) {
     return rows <= 2 && left >= 2 ? 2 : 1;
 }
 
-static void any_tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k, int rows,
-                     int panels) {
+/* A function of its own, called from two places so that no optimiser inlines it: inside more loops the engine would unroll
+ * the innermost one and run out of registers. Six rows fit only where a product needs no register; elsewhere they go in
+ * halves. */
+static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, const float *a, const float *w,
+                                               size_t panel_stride, int k, int rows, int panels) {
     switch (rows * 8 + panels) {
-    case 1 * 8 + 4: tile(to, to_stride, a, w, panel_stride, k, 1, 4); break;
-    case 1 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 1, 2); break;
-    case 1 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 1, 1); break;
-    case 2 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 2, 2); break;
-    case 2 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 2, 1); break;
-    case 3 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 3, 1); break;
-    case 4 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 4, 1); break;
-    case 5 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 5, 1); break;
-    case 6 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 6, 1); break;
-    default: __builtin_unreachable();
+    case 1 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 1, 1, 1); break;
+    case 1 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 1, 2, 1); break;
+    case 1 * 8 + 4: tile(to, to_stride, a, w, panel_stride, k, 1, 4, 1); break;
+    case 2 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 2, 1, 2); break;
+    case 2 * 8 + 2: tile(to, to_stride, a, w, panel_stride, k, 2, 2, 2); break;
+    case 3 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 3, 1, 3); break;
+    case 4 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 4, 1, 4); break;
+    case 5 * 8 + 1: tile(to, to_stride, a, w, panel_stride, k, 5, 1, 5); break;
+#ifdef __wasm_relaxed_simd__
+    default: tile(to, to_stride, a, w, panel_stride, k, 6, 1, 6); break;
+#else
+    default:
+        tile(to, to_stride, a, w, panel_stride, k, 3, 1, 6);
+        tile(to + 3 * to_stride, to_stride, a + 3, w, panel_stride, k, 3, 1, 6);
+        break;
+#endif
     }
 }
 

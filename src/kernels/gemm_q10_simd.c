@@ -1,16 +1,16 @@
 /* The same tiles as gemm_f32_simd.c, in int16: a step takes a pair of k, and i32x4.dot_i16x8_s adds both products. It is
  * plain SIMD, ahead of the relaxed int8 dot products on most machines, and leaves room for 10-bit weights. */
-#include <stdbool.h>
-
 #include "gemm_finish.h"
 #include "kernels.h"
 #include "simd.h"
 
 #define PANELS_MAX 4
 
-/* to[r, c] = float(sum over the pairs), added to what is there when `more`; R and P are constants once inlined. */
-ALWAYS_INLINE void tile(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int pairs, bool more,
-                        const int R, const int P) {
+/* sums[r, c] = sum of a[., r] . w[., c] over the pairs, for R rows and P panels. The rows of one pair lie `step` pairs apart.
+ * R, P and step are constants once inlined. Nothing but stores may follow the loop: V8 orders its body by what comes after,
+ * and would load all splats first, more than it has registers for. */
+ALWAYS_INLINE void tile(int32_t *sums, const int16_t *a, const int16_t *w, size_t panel_stride, int pairs,
+                        const int R, const int P, const int step) {
     v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
     const int16_t *panel[PANELS_MAX];
 
@@ -18,7 +18,7 @@ ALWAYS_INLINE void tile(float *to, const int16_t *a, const int16_t *w, size_t pa
     for (int r = 0; r < R; r++) {
         for (int c = 0; c < 2 * P; c++) acc[r][c] = wasm_i32x4_splat(0);
     }
-    for (int left = pairs; left > 0; left--) {
+    for (const int16_t *end = w + (size_t)pairs * 2 * QKV_PANEL; panel[0] != end;) {
         v128_t b[2 * PANELS_MAX];
         for (int c = 0; c < 2 * P; c++) b[c] = wasm_v128_load(panel[c / 2] + c % 2 * 8);
         for (int r = 0; r < R; r++) {
@@ -26,15 +26,11 @@ ALWAYS_INLINE void tile(float *to, const int16_t *a, const int16_t *w, size_t pa
             const v128_t x = wasm_v128_load32_splat(a + r * 2);
             for (int c = 0; c < 2 * P; c++) acc[r][c] = wasm_i32x4_add(acc[r][c], wasm_i32x4_dot_i16x8(x, b[c]));
         }
-        a += R * 2;
+        a += step * 2;
         for (int p = 0; p < P; p++) panel[p] += 2 * QKV_PANEL;
     }
     for (int r = 0; r < R; r++) {
-        for (int c = 0; c < 2 * P; c++) {
-            float *four = to + (r * P * 2 + c) * 4;
-            const v128_t sum = wasm_f32x4_convert_i32x4(acc[r][c]);
-            wasm_v128_store(four, more ? wasm_f32x4_add(wasm_v128_load(four), sum) : sum);
-        }
+        for (int c = 0; c < 2 * P; c++) wasm_v128_store(sums + (r * P * 2 + c) * 4, acc[r][c]);
     }
 }
 
@@ -43,34 +39,42 @@ static int panels_at_once(int rows, int left) {
     return rows <= 2 && left >= 2 ? 2 : 1;
 }
 
-static void any_tile(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int pairs, bool more, int rows,
-                     int panels) {
+/* See gemm_f32_simd.c for why this is one function. A product always needs a register, so six rows go in halves. */
+static __attribute__((noinline)) void any_tile(int32_t *sums, const int16_t *a, const int16_t *w, size_t panel_stride,
+                                               int pairs, int rows, int panels) {
     switch (rows * 8 + panels) {
-    case 1 * 8 + 4: tile(to, a, w, panel_stride, pairs, more, 1, 4); break;
-    case 1 * 8 + 2: tile(to, a, w, panel_stride, pairs, more, 1, 2); break;
-    case 1 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 1, 1); break;
-    case 2 * 8 + 2: tile(to, a, w, panel_stride, pairs, more, 2, 2); break;
-    case 2 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 2, 1); break;
-    case 3 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 3, 1); break;
-    case 4 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 4, 1); break;
-    case 5 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 5, 1); break;
-    case 6 * 8 + 1: tile(to, a, w, panel_stride, pairs, more, 6, 1); break;
-    default: __builtin_unreachable();
+    case 1 * 8 + 1: tile(sums, a, w, panel_stride, pairs, 1, 1, 1); break;
+    case 1 * 8 + 2: tile(sums, a, w, panel_stride, pairs, 1, 2, 1); break;
+    case 1 * 8 + 4: tile(sums, a, w, panel_stride, pairs, 1, 4, 1); break;
+    case 2 * 8 + 1: tile(sums, a, w, panel_stride, pairs, 2, 1, 2); break;
+    case 2 * 8 + 2: tile(sums, a, w, panel_stride, pairs, 2, 2, 2); break;
+    case 3 * 8 + 1: tile(sums, a, w, panel_stride, pairs, 3, 1, 3); break;
+    case 4 * 8 + 1: tile(sums, a, w, panel_stride, pairs, 4, 1, 4); break;
+    case 5 * 8 + 1: tile(sums, a, w, panel_stride, pairs, 5, 1, 5); break;
+    default:
+        tile(sums, a, w, panel_stride, pairs, 3, 1, 6);
+        tile(sums + 3 * QKV_PANEL, a + 3 * 2, w, panel_stride, pairs, 3, 1, 6);
+        break;
     }
 }
 
-/* One tile over all of k, chunk by chunk. */
-static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows,
-                       int panels) {
-    const int pairs = (k + 1) / 2;
-    int done = 0;
+/* One tile over all of k: the integer sums of a chunk become floats, and those of further chunks are added. */
+static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows, int panels) {
+    const int chunk = QKV_Q10_CHUNK / 2, count = rows * panels * QKV_PANEL;
+    int32_t sums[QKV_ROWS_MAX * QKV_PANEL];
+    int left = (k + 1) / 2;
 
-    do {
-        const int count = pairs - done < QKV_Q10_CHUNK / 2 ? pairs - done : QKV_Q10_CHUNK / 2;
-        any_tile(to, a + (size_t)done * 2 * (size_t)rows, w + (size_t)done * 2 * QKV_PANEL, panel_stride, count,
-                 done > 0, rows, panels);
-        done += count;
-    } while (done < pairs);
+    any_tile(sums, a, w, panel_stride, left < chunk ? left : chunk, rows, panels);
+    for (int i = 0; i < count; i += 4) wasm_v128_store(to + i, wasm_f32x4_convert_i32x4(wasm_v128_load(sums + i)));
+    for (left -= chunk; left > 0; left -= chunk) {
+        a += chunk * 2 * rows;
+        w += chunk * 2 * QKV_PANEL;
+        any_tile(sums, a, w, panel_stride, left < chunk ? left : chunk, rows, panels);
+        for (int i = 0; i < count; i += 4) {
+            const v128_t more = wasm_f32x4_convert_i32x4(wasm_v128_load(sums + i));
+            wasm_v128_store(to + i, wasm_f32x4_add(wasm_v128_load(to + i), more));
+        }
+    }
 }
 
 void qkv_gemm_q10_simd(const qkv_gemm *g, const int16_t *a, const float *a_scales, const int16_t *w,

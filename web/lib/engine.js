@@ -51,7 +51,11 @@ export async function createCore(module, { limit = 0 } = {}) {
 
   if (exports._initialize) call('_initialize');
   const description = parseDescription(heap.readText(call('qkv_describe')));
-  if (limit > 0) call('qkv_heap_limit', limit);
+  if (limit > 0) {
+    // The heap is laid out, without a ceiling, by the first allocation.
+    call('qkv_free', call('qkv_alloc', 1));
+    call('qkv_heap_limit', limit);
+  }
 
   /**
    * Throws what the engine says went wrong.

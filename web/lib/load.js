@@ -154,7 +154,7 @@ async function readTokenizer(source, vocab, maxTokens, signal) {
 }
 
 /**
- * The licence, where the folder states one: in the front matter of its README or in config.json.
+ * The licence, where the folder states one: in its README or in config.json.
  * @param {Source} source
  * @param {Record<string, unknown>} config
  * @param {AbortSignal | undefined} signal
@@ -163,8 +163,8 @@ async function readLicence(source, config, signal) {
   if (typeof config.license === 'string') return config.license;
   if (!(await source.has(README))) return null;
   const text = new TextDecoder().decode(await source.bytes(README, { max: LARGEST.readme, signal }));
-  const frontMatter = /^---\r?\n([\s\S]*?)\r?\n---/.exec(text)?.[1] ?? '';
-  return /^licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*$/m.exec(frontMatter)?.[1] ?? null;
+  // `license: mit` in the front matter that the hub wants, or a line of its own.
+  return /^(?:[-*] )?licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*(?:\(.*)?\r?$/im.exec(text)?.[1] ?? null;
 }
 
 /**

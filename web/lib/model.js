@@ -63,7 +63,9 @@ export function createModel({ core, pointer, info, limits, pause }) {
     releases.add(release);
     try {
       const time = await runLayers(offset, signal);
-      const run = createRun({ core, pointer: offset, info, sequences, separators, isBatch, time, bytes, release });
+      const isHeld = () => releases.has(release);
+      const parts = { core, pointer: offset, info, sequences, separators, isBatch, time, bytes, isHeld, release };
+      const run = createRun(parts);
       forgotten.register(run, release, release);
       return run;
     } catch (error) {

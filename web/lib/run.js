@@ -46,15 +46,15 @@ const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
  * @param {boolean} parts.isBatch
  * @param {number} parts.time
  * @param {number} parts.bytes
+ * @param {() => boolean} parts.isHeld false once the memory was given back, by this run or with its model
  * @param {() => void} parts.release gives the memory back
  */
-export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, release }) {
+export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, isHeld, release }) {
   const lengths = sequences.map(({ ids }) => ids.length);
   const { layers, heads, width, headDim } = info;
-  let isDisposed = false;
 
   function alive() {
-    if (isDisposed) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
+    if (!isHeld()) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
   }
 
   /**
@@ -240,15 +240,8 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     },
 
     /** Gives the memory back; a second call does nothing. */
-    dispose() {
-      if (isDisposed) return;
-      isDisposed = true;
-      release();
-    },
-
-    [Symbol.dispose]() {
-      this.dispose();
-    },
+    dispose: release,
+    [Symbol.dispose]: release,
   };
 }
 

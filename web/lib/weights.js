@@ -69,7 +69,8 @@ export function createReceiver(core, resolved, precision) {
       model = withTable('qkv_init');
     }
     const rowBytes = new Map(placed.map((one) => [one, checkShape(fileName, one)]));
-    const stagingBytes = Math.max(STAGING_BYTES, ...rowBytes.values());
+    const largest = placed.reduce((most, { tensor }) => Math.max(most, tensor.end - tensor.begin), 1);
+    const stagingBytes = Math.max(Math.min(STAGING_BYTES, largest), ...rowBytes.values());
     staging = core.nonZero(fileName, core.call('qkv_alloc', stagingBytes));
     return new Map(placed.map((one) => [one.tensor.name, sinkOf(fileName, one, rowBytes.get(one) ?? 1, stagingBytes)]));
   }
@@ -97,13 +98,14 @@ export function createReceiver(core, resolved, precision) {
   }
 
   /**
-   * How the engine holds the token table: as the file has it, unless another precision was asked for.
+   * How the engine holds the token table: as the file has it, since a row is read only when its token occurs; rounded
+   * where the other weights are.
    * @param {Placed[]} placed
    */
   function tableForm(placed) {
     if (precision === 'q10') return 'q10_high';
     const tokens = placed.find(({ slot, plane }) => slot === 'tokens' && plane in BYTES_OF_PLANE && plane !== 'scale');
-    return tokens === undefined || tokens.plane === 'q10_high' ? 'f32' : tokens.plane;
+    return tokens?.plane ?? 'f32';
   }
 
   /** @param {'qkv_init' | 'qkv_model_size'} name */

@@ -175,7 +175,7 @@ function createMap(family, engine, isQuantized) {
     if (prefix === undefined) return null;
     const name = full.slice(prefix.length);
     const number = LAYER.exec(name);
-    const place = places.get(number === null ? name : name.replace(LAYER, '.{i}.'));
+    const place = name.includes('{i}') ? undefined : places.get(name.replace(LAYER, '.{i}.'));
     const layer = number === null ? 0 : Number(number[1]);
     return place === undefined || layer >= engine.layers ? null : { ...place, layer };
   };

@@ -1,0 +1,132 @@
+/** Memory: linear in the tokens, flat over many runs, refused in numbers when there is too little. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { init, loadModel } from 'qkv';
+import { assertSameBits, qkvError, randomIds, seeded } from './golden.js';
+import { TINY, tinyConfig, tinyFiles } from './tiny_model.js';
+
+test('1,000 forwards of random length with dispose take no more than the largest', async () => {
+  const engine = await init();
+  const model = await loadModel(tinyFiles(), { engine });
+  const idle = engine.memory().used;
+  const largest = await model.forward({ ids: new Int32Array(TINY.positions) });
+  largest.dispose();
+  const { reserved } = engine.memory();
+  const random = seeded(5);
+  for (let i = 0; i < 1000; i++) {
+    const ids = randomIds(random, 1 + Math.floor(random() * TINY.positions), TINY.vocab);
+    const run = await model.forward({ ids });
+    if (i % 50 === 0) await run.getWeights(1, 3);
+    run.dispose();
+  }
+  assert.deepEqual(engine.memory(), { reserved, used: idle });
+  model.dispose();
+  assert.equal(engine.memory().used, 0);
+});
+
+test('1,000 models made and disposed leave nothing behind', async () => {
+  const engine = await init();
+  const files = tinyFiles();
+  (await loadModel(files, { engine })).dispose();
+  const { reserved } = engine.memory();
+  for (let i = 0; i < 1000; i++) (await loadModel(files, { engine })).dispose();
+  assert.deepEqual(engine.memory(), { reserved, used: 0 });
+});
+
+test('disposing a model gives back the memory of its runs', async () => {
+  const engine = await init();
+  const model = await loadModel(tinyFiles(), { engine });
+  for (let i = 0; i < 3; i++) await model.forward({ ids: [1, 2, 3] });
+  model.dispose();
+  assert.equal(engine.memory().used, 0);
+});
+
+test('bytes of a run grow linearly with the tokens', async (t) => {
+  const model = await loadModel(withPositions(512));
+  const bytes = [];
+  for (const n of [64, 128, 256, 512]) {
+    const run = await model.forward({ ids: new Int32Array(n) });
+    bytes.push(run.bytes);
+    t.diagnostic(`n = ${n}: ${run.bytes} bytes`);
+    run.dispose();
+  }
+  const steps = [(bytes[1] - bytes[0]) / 64, (bytes[2] - bytes[1]) / 128, (bytes[3] - bytes[2]) / 256];
+  for (const step of steps) assert.ok(Math.abs(step - steps[0]) <= 0.01 * steps[0], `bytes a token: ${steps}`);
+  model.dispose();
+});
+
+test('a model that does not fit is refused before its weights are read, with both numbers', async () => {
+  const engine = await init({ memoryLimit: 100_000 });
+  const files = {
+    ...tinyFiles(),
+    'config.json': tinyConfig({ vocab_size: 10_000_000 }),
+    'model.safetensors': new Uint8Array(),
+  };
+  await assert.rejects(loadModel(files, { engine }), (error) => {
+    qkvError('memory', 'MB are available')(/** @type {Error} */ (error));
+    const { got, want } = /** @type {import('qkv').QkvError} */ (error);
+    return Number(got) <= 100_000 && Number(want) > 10_000_000 * TINY.width;
+  });
+});
+
+test('an impossible size is refused, whatever the limit', async () => {
+  const config = tinyConfig({ vocab_size: 16_777_216, hidden_size: 20_480, intermediate_size: 1_048_576 });
+  await assert.rejects(loadModel({ ...tinyFiles(), 'config.json': config }), qkvError('memory', 'bytes of memory'));
+});
+
+test('at the ceiling forward fails with both numbers, and the model goes on working', async () => {
+  const model = await loadModel(tinyFiles(), { engine: await init({ memoryLimit: 900_000 }) });
+  const expected = await model.forward({ ids: [1, 2, 3] });
+  const hidden = (await expected.hidden(2)).data;
+  /** @type {import('qkv').Run[]} */
+  const runs = [];
+  await assert.rejects(
+    async () => {
+      for (let i = 0; i < 100; i++) runs.push(await model.forward({ ids: new Int32Array(TINY.positions) }));
+    },
+    qkvError('memory', 'forward', 'MB are available'),
+  );
+  assert.ok(runs.length > 0);
+  for (const run of runs) run.dispose();
+  const again = await model.forward({ ids: [1, 2, 3] });
+  assertSameBits((await again.hidden(2)).data, hidden, 'after the failure');
+  model.dispose();
+});
+
+test('a load that fails half way gives everything back', async () => {
+  const engine = await init();
+  const files = tinyFiles();
+  files['model.safetensors'] = files['model.safetensors'].subarray(0, files['model.safetensors'].length - 9);
+  await assert.rejects(loadModel(files, { engine }), qkvError('format', 'model.safetensors'));
+  assert.equal(engine.memory().used, 0);
+  await (await loadModel(tinyFiles(), { engine })).forward({ ids: [1] });
+});
+
+/**
+ * The tiny model with a longer position table, filled with what the short one holds.
+ * @param {number} positions
+ */
+function withPositions(positions) {
+  const file = Buffer.from(tinyFiles()['model.safetensors']);
+  const start = 8 + Number(file.readBigUInt64LE(0));
+  const header = JSON.parse(file.toString('utf8', 8, start));
+  const name = 'embeddings.position_embeddings.weight';
+  const parts = [];
+  let end = 0;
+  for (const [key, info] of Object.entries(header)) {
+    if (key === '__metadata__') continue;
+    let bytes = file.subarray(start + info.data_offsets[0], start + info.data_offsets[1]);
+    if (key === name) {
+      bytes = Buffer.alloc(positions * TINY.width * 4, bytes);
+      info.shape = [positions, TINY.width];
+    }
+    info.data_offsets = [end, end + bytes.length];
+    end += bytes.length;
+    parts.push(bytes);
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const config = tinyConfig({ max_position_embeddings: positions });
+  return { 'config.json': config, 'model.safetensors': Buffer.concat([length, text, ...parts]) };
+}
