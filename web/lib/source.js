@@ -23,7 +23,8 @@ import { openHttp } from './sources/http.js';
  */
 
 const HUB = 'https://huggingface.co';
-const HUB_NAME = /^[\w.-]{1,96}\/[\w.-]{1,96}$/;
+/** Anything else is a path: write ./models/minilm, not models/minilm, for a folder beside the page. */
+const HUB_NAME = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const REVISION = /^[\w.-]{1,96}(\/[\w.-]{1,96}){0,3}$/;
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 const WANTED = "a folder, a URL, 'org/name', files, a directory handle or {name: bytes}";
@@ -113,7 +114,7 @@ async function openText(text, revision) {
 
 /** @param {string} repository @param {string} revision @returns {Source} */
 function openHub(repository, revision) {
-  if (!REVISION.test(revision) || revision.includes('..') || repository.includes('..')) {
+  if (!REVISION.test(revision) || revision.includes('..')) {
     throw new QkvError('argument', 'loadModel: revision', {
       got: revision,
       want: 'the name of a branch, tag or commit',

@@ -7,7 +7,8 @@
  * - `token.special` is true for what the template adds ([CLS], [SEP]) and for special added tokens found in the text
  *   (a user may type "[MASK]"); the unknown token stands for a word and is never special.
  * - start and end count UTF-16 units; they never decrease within a text, and `text.slice(start, end)`, normalised, is
- *   the piece. Tokens that the template adds are empty and stand where they were added; the package says (0, 0).
+ *   the piece, or contains it where one character (a Hangul syllable) became several pieces. Tokens that the template
+ *   adds are empty and stand where they were added; the package says (0, 0).
  * - Text beyond the limit is tokenised only to be counted: `truncated.from` and `.to` are tokens, specials included.
  * - Half a surrogate pair counts as U+FFFD, which BERT's cleaning drops.
  */
