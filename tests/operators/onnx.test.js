@@ -4,6 +4,7 @@ import { init, scaledDotProductAttention } from 'qkv';
 import { byHeads, referenceAttention } from '../reference/attention_f64.js';
 import { BOUNDS, distance } from './differences.js';
 import { onnxCases } from './onnx_case.js';
+import { VARIANTS } from './variants.js';
 
 /** @typedef {import('./onnx_case.js').OnnxCase} OnnxCase */
 
@@ -35,12 +36,11 @@ function optionsOf({ attrs, inputNames, inputs }) {
 }
 
 const cases = onnxCases();
-let worst = 0;
-let worstHalf = 0;
 
-for (const variant of /** @type {const} */ (['simd'])) {
+for (const variant of VARIANTS) {
   test(`the official ONNX Attention cases (${cases.length} beside the tree), ${variant}`, async (t) => {
     const engine = await init({ variant });
+    let [worst, worstHalf] = [0, 0];
     for (const onnx of cases) {
       const options = optionsOf(onnx);
       const result = scaledDotProductAttention(engine, options);

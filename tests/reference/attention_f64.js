@@ -97,63 +97,98 @@ function softmax(masked, isEmpty, empty) {
   return powers.map((p) => p / sum);
 }
 
+/** @typedef {{ query: ReturnType<typeof reader>, key: ReturnType<typeof reader>, value: ReturnType<typeof reader> }} Readers */
+
 /**
- * Everything in layout [B, H, L, ...], as plain arrays of doubles. `size` is the largest sum of |scale q k| plus |bias| of
- * each row over the keys that take part: what rounding in float32 is relative to.
+ * One query. `size` is what rounding in float32 is relative to: the largest |scale q k|, summed without signs, plus |bias|,
+ * over the keys that take part, and at least 1; `wholeSize` the same over all keys, scaled or not.
+ * @param {Options} o
+ * @param {Readers} readers
+ * @param {number} b
+ * @param {number} h
+ * @param {number} i
+ */
+function rowOf(o, { query, key }, b, h, i) {
+  const g = Math.floor(h / (query.heads / key.heads));
+  const scale = o.scale ?? 1 / Math.sqrt(query.width);
+  const cap = o.softcap;
+  const row = { scores: /** @type {number[]} */ ([]), biases: /** @type {number[]} */ ([]), size: 1, wholeSize: 1 };
+  for (let j = 0; j < key.rows; j++) {
+    let [sum, magnitude] = [0, 0];
+    for (let e = 0; e < query.width; e++) {
+      const product = query.at(b, h, i, e) * key.at(b, g, j, e);
+      sum += product;
+      magnitude += Math.abs(product);
+    }
+    const isSeen = isWithin(o, b, i, j, query.rows, key.rows);
+    const bias = isSeen ? maskBias(o, [b, h, i, j]) : Number.NEGATIVE_INFINITY;
+    row.scores.push(sum);
+    row.biases.push(bias);
+    const scaledMagnitude = magnitude * Math.abs(scale);
+    if (bias !== Number.NEGATIVE_INFINITY) row.size = Math.max(row.size, scaledMagnitude + Math.abs(bias));
+    const finiteBias = Number.isFinite(bias) ? Math.abs(bias) : 0;
+    row.wholeSize = Math.max(row.wholeSize, magnitude, scaledMagnitude + finiteBias);
+  }
+  const scaled = row.scores.map((s) => s * scale);
+  const capped = cap ? scaled.map((s) => cap * Math.tanh(s / cap)) : scaled;
+  const masked = capped.map((s, j) => (row.biases[j] === Number.NEGATIVE_INFINITY ? row.biases[j] : s + row.biases[j]));
+  const isEmpty = row.biases.every((bias) => bias === Number.NEGATIVE_INFINITY);
+  const weights = softmax(masked, isEmpty, o.emptyRows === 'nan' ? Number.NaN : 0);
+  return { ...row, g, scaled, capped, masked, isEmpty, weights };
+}
+
+/** @typedef {'output' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'size' | 'wholeSize' | 'valueSize'} Name */
+
+/**
+ * Everything in layout [B, H, L, ...], as plain arrays of doubles. size, wholeSize and valueSize (largest |v| that takes
+ * part) are [B, H, L]; seen [B, G, M] says which keys any query may see.
  * @param {Options} o
  */
 export function referenceAttention(o) {
   const query = reader(o.query, o.heads ?? 1);
   const key = joined(reader(o.key, o.kvHeads ?? query.heads), o.pastKey);
   const value = joined(reader(o.value, o.kvHeads ?? query.heads), o.pastValue);
-  const [queries, keys] = [query.rows, key.rows];
-  const scale = o.scale ?? 1 / Math.sqrt(query.width);
   const empty = o.emptyRows === 'nan' ? Number.NaN : 0;
-  /** @type {Record<'output' | 'scores' | 'scaled' | 'capped' | 'masked' | 'weights' | 'size', number[]>} */
-  const result = { output: [], scores: [], scaled: [], capped: [], masked: [], weights: [], size: [] };
+  const names = /** @type {const} */ ([
+    'output',
+    'scores',
+    'scaled',
+    'capped',
+    'masked',
+    'weights',
+    'size',
+    'wholeSize',
+    'valueSize',
+  ]);
+  const result = /** @type {Record<Name, number[]>} */ ({});
+  for (const name of names) result[name] = [];
+  const seen = new Uint8Array(query.batch * key.heads * key.rows);
   for (let b = 0; b < query.batch; b++) {
     for (let h = 0; h < query.heads; h++) {
-      const g = Math.floor(h / (query.heads / key.heads));
-      for (let i = 0; i < queries; i++) {
-        const scores = [];
-        const biases = [];
-        let size = 1;
-        for (let j = 0; j < keys; j++) {
-          let [sum, magnitude] = [0, 0];
-          for (let e = 0; e < query.width; e++) {
-            const product = query.at(b, h, i, e) * key.at(b, g, j, e);
-            sum += product;
-            magnitude += Math.abs(product * scale);
+      for (let i = 0; i < query.rows; i++) {
+        const row = rowOf(o, { query, key, value }, b, h, i);
+        let valueSize = 0;
+        const sums = new Array(value.width).fill(row.isEmpty ? empty : 0);
+        row.biases.forEach((bias, j) => {
+          if (bias === Number.NEGATIVE_INFINITY) return;
+          seen[(b * key.heads + row.g) * key.rows + j] = 1;
+          for (let c = 0; c < value.width; c++) {
+            const v = value.at(b, row.g, j, c);
+            sums[c] += row.weights[j] * v;
+            valueSize = Math.max(valueSize, Math.abs(v));
           }
-          scores.push(sum);
-          biases.push(isWithin(o, b, i, j, queries, keys) ? maskBias(o, [b, h, i, j]) : Number.NEGATIVE_INFINITY);
-          if (biases[j] > Number.NEGATIVE_INFINITY) size = Math.max(size, magnitude + Math.abs(biases[j]));
-        }
-        const scaled = scores.map((s) => s * scale);
-        const capped = o.softcap
-          ? scaled.map((s) => /** @type {number} */ (o.softcap) * Math.tanh(s / /** @type {number} */ (o.softcap)))
-          : scaled;
-        const masked = capped.map((s, j) => (biases[j] === Number.NEGATIVE_INFINITY ? biases[j] : s + biases[j]));
-        const isEmpty = biases.every((bias) => bias === Number.NEGATIVE_INFINITY);
-        const weights = softmax(masked, isEmpty, empty);
-        for (let c = 0; c < value.width; c++) {
-          let sum = isEmpty ? empty : 0;
-          for (let j = 0; j < keys; j++) {
-            if (biases[j] > Number.NEGATIVE_INFINITY || Number.isNaN(biases[j]))
-              sum += weights[j] * value.at(b, g, j, c);
-          }
-          result.output.push(sum);
-        }
-        result.scores.push(...scores);
-        result.scaled.push(...scaled);
-        result.capped.push(...capped);
-        result.masked.push(...masked);
-        result.weights.push(...weights);
-        result.size.push(size);
+        });
+        result.output.push(...sums);
+        result.valueSize.push(valueSize);
+        result.size.push(row.size);
+        result.wholeSize.push(row.wholeSize);
+        for (const name of /** @type {const} */ (['scores', 'scaled', 'capped', 'masked', 'weights']))
+          result[name].push(...row[name]);
       }
     }
   }
-  return { ...result, batch: query.batch, heads: query.heads, queries, keys, valueDim: value.width };
+  const { batch, heads, rows: queries } = query;
+  return { ...result, seen, batch, heads, kvHeads: key.heads, queries, keys: key.rows, valueDim: value.width };
 }
 
 /**

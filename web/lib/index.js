@@ -17,7 +17,15 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./model.js').ForwardInput} ForwardInput */
 /** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./operators/attention.js').AttentionOptions} AttentionOptions */
+/** @typedef {import('./operators/attention.js').AttentionStage} AttentionStage */
+/**
+ * @template {'output' | AttentionStage} [Returned='output']
+ * @typedef {import('./operators/attention.js').AttentionOptions<Returned>} AttentionOptions
+ */
+/**
+ * @template {'output' | AttentionStage} [Returned='output']
+ * @typedef {import('./operators/attention.js').AttentionResult<Returned>} AttentionResult
+ */
 /** @typedef {import('./operators/mask.js').AttentionMask} AttentionMask */
 /** @typedef {import('./operators/multi_head.js').ForwardOptions} MultiHeadForwardOptions */
 /** @typedef {import('./operators/multi_head.js').MultiHeadOptions} MultiHeadOptions */

@@ -112,7 +112,7 @@ export class MultiHeadAttention {
     this.#pass = null;
     const rules = { causal: causal && edge === null, offset, emptyNan };
     const largestInput = Math.max(query.data.length, key.data.length, value.data.length);
-    const pass = createPass(this.#core, FORWARD, { ...places, needWeights, largestInput }, mask && mask.layout, rules);
+    const pass = createPass(this.#core, FORWARD, { ...places, needWeights, largestInput }, mask?.layout ?? null, rules);
     this.#pass = pass;
     if (mask) this.#writeMask(pass, mask);
     this.#project(maps, pass, query, key, value);
