@@ -2,7 +2,9 @@
 #include "simd.h"
 
 /* One byte, four times, in 16-bit lanes. */
-static int64_t four_times(uint8_t byte) { return (int64_t)(byte * 0x0001000100010001ull); }
+static int64_t four_times(uint8_t byte) {
+    return (int64_t)(byte * 0x0001000100010001ull);
+}
 
 void qkv_from_q10_simd(float *y, const int8_t *high, const uint8_t *low, int n, float scale) {
     /* Lanes cannot shift by different amounts: a product moves each element's two bits to bits 6 and 7. */

@@ -1,5 +1,5 @@
-/* Two passes over a row block: factors first, then integers. A pair of int16 is one element of 32 bits from there on, so
- * packing is that of f32. */
+/* Two passes over a row block: factors first, then integers. A pair of int16 is one element of 32 bits from there
+ * on, so packing is that of f32. */
 #include "kernels.h"
 #include "pack_columns.h"
 #include "quantize_row.h"
@@ -43,7 +43,8 @@ static void quantize_tail(int16_t *to, const float *x, int left, float factor, i
     for (int i = 0; i < (left + 1) / 2 * 2; i++) to[i / 2 * 2 * block + i % 2] = q[i];
 }
 
-ALWAYS_INLINE void pack_block(int16_t *panel, const float *x, size_t x_stride, int k, const float *factor, const int R) {
+ALWAYS_INLINE void pack_block(int16_t *panel, const float *x, size_t x_stride, int k, const float *factor,
+                              const int R) {
     int i = 0;
 
     for (; i + 8 <= k; i += 8, panel += 8 * R) {

@@ -2,7 +2,9 @@
 
 #include "kernels.h"
 
-static float larger(float a, float b) { return a < b ? b : a; }
+static float larger(float a, float b) {
+    return a < b ? b : a;
+}
 
 float qkv_scale_f32_scalar(float *y, const float *x, int n, float scale, const float *bias) {
     const float infinity = __builtin_inff();

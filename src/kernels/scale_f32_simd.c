@@ -1,18 +1,22 @@
-/* -infinity in the bias is a mask: it is selected, not added, since infinity - infinity would be NaN. The comparison with
- * +infinity catches NaN and +infinity at once; the maximum alone would lose a NaN. */
+/* -infinity in the bias is a mask: it is selected, not added, since infinity - infinity would be NaN. The
+ * comparison with +infinity catches NaN and +infinity at once; the maximum alone would lose a NaN. */
 #include <stdbool.h>
 
 #include "kernels.h"
 #include "simd.h"
 
-static inline v128_t scaled(v128_t x, v128_t scale) { return wasm_f32x4_mul(x, scale); }
+static inline v128_t scaled(v128_t x, v128_t scale) {
+    return wasm_f32x4_mul(x, scale);
+}
 
 static inline v128_t biased(v128_t v, v128_t bias) {
     const v128_t masked = wasm_f32x4_splat(-__builtin_inff());
     return wasm_v128_bitselect(masked, wasm_f32x4_add(v, bias), wasm_f32x4_eq(bias, masked));
 }
 
-static float larger(float a, float b) { return a < b ? b : a; }
+static float larger(float a, float b) {
+    return a < b ? b : a;
+}
 
 static float largest_lane(v128_t v) {
     return larger(larger(wasm_f32x4_extract_lane(v, 0), wasm_f32x4_extract_lane(v, 2)),

@@ -26,7 +26,14 @@ ALWAYS_INLINE v128_t madd(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
-ALWAYS_INLINE v128_t horner(v128_t p, v128_t x, float c) { return madd(p, x, wasm_f32x4_splat(c)); }
+/* A constant in all four lanes, as a row of a table. V8 needs three instructions to make a vector constant and one
+ * to load it; hiding where the table is keeps the compiler from making constants of it again. */
+#define FOUR(c) {c, c, c, c}
+#define HIDE(table) __asm__ volatile("" : "+r"(table))
+
+ALWAYS_INLINE v128_t horner(v128_t p, v128_t x, float c) {
+    return madd(p, x, wasm_f32x4_splat(c));
+}
 
 /* The first n (1 to 3) lanes from x, the others `absent`. */
 ALWAYS_INLINE v128_t load_part(const float *x, int n, float absent) {
@@ -47,9 +54,13 @@ ALWAYS_INLINE float sum_lanes(v128_t v) {
            (wasm_f32x4_extract_lane(v, 1) + wasm_f32x4_extract_lane(v, 3));
 }
 
-ALWAYS_INLINE v128_t interleave_low(v128_t a, v128_t b) { return wasm_i32x4_shuffle(a, b, 0, 4, 1, 5); }
+ALWAYS_INLINE v128_t interleave_low(v128_t a, v128_t b) {
+    return wasm_i32x4_shuffle(a, b, 0, 4, 1, 5);
+}
 
-ALWAYS_INLINE v128_t interleave_high(v128_t a, v128_t b) { return wasm_i32x4_shuffle(a, b, 2, 6, 3, 7); }
+ALWAYS_INLINE v128_t interleave_high(v128_t a, v128_t b) {
+    return wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+}
 
 /* v[i][j] becomes v[j][i]. */
 ALWAYS_INLINE void transpose4(v128_t v[4]) {
