@@ -57,7 +57,12 @@ const FAILURES = [
     (route) => route.fulfill({ status: 200, contentType: 'text/html', body: '<!doctype html><title>hi</title>' }),
     /config\.json/,
   ],
-  ['a 404 for the weights', '**/model.safetensors', (route) => route.fulfill({ status: 404, body: 'no' }), /404/],
+  [
+    'a 404 for the weights',
+    '**/model.safetensors',
+    (route) => route.fulfill({ status: 404, body: 'no' }),
+    /model\.safetensors/,
+  ],
   [
     'an HTML page where the weights should be',
     '**/model.safetensors',

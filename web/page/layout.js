@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit';
 import { droppedFiles } from './drop.js';
 import { VIEWS } from './hash.js';
-import { onHeadKey, onPageKey } from './keyboard.js';
+import { onHeadKey } from './keyboard.js';
 import { helpDialog, modelDialog } from './dialogs.js';
 import { PRESETS } from './presets.js';
 import { loadPanel } from './load-panel.js';
@@ -13,8 +13,7 @@ import { loadPanel } from './load-panel.js';
 export function pageTemplate(app) {
   const { t } = app;
   return html`
-    <div class="page" @keydown=${(/** @type {KeyboardEvent} */ event) => onPageKey(app, event)}
-      @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
+    <div class="page" @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
       <a class="skip" href="#heads" @click=${skipToHeads}>${t('skip')}</a>
       ${topBar(app)}
       <main>

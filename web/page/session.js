@@ -102,6 +102,12 @@ export class Session {
     this.#loading?.abort();
   }
 
+  /** Leaves a failed attempt behind; the model in use stays. */
+  dismiss() {
+    if (this.model) this.phase = 'ready';
+    this.onChange();
+  }
+
   retry() {
     return this.load(this.#asked.source, this.#asked.name);
   }
