@@ -1,12 +1,13 @@
 /** Where the wasm file comes from, and what is said when it is not one. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { init, loadModel } from 'qkv';
-import { qkvError } from './golden.js';
-import { tinyFiles } from './tiny_model.js';
+import { inTree, qkvError } from './golden.js';
+import { TINY_FOLDER, tinyFiles } from './tiny_model.js';
 
 const address = new URL(import.meta.resolve('qkv/qkv.wasm'));
 const bytes = new Uint8Array(readFileSync(address));
@@ -130,4 +131,37 @@ test('another module, or one of another version, is told apart by its ABI number
   // (module (import "env" "f" (func)))
   const needy = Uint8Array.of(...none, 1, 4, 1, 96, 0, 0, 2, 9, 1, 3, 101, 110, 118, 1, 102, 0, 0);
   await assert.rejects(init({ wasm: needy }), qkvError('wasm', 'cannot be started'));
+});
+
+test('where SIMD is missing it says which programs have it', async () => {
+  const { validate } = WebAssembly;
+  WebAssembly.validate = () => false;
+  try {
+    await assert.rejects(init(), qkvError('wasm', 'WebAssembly SIMD', 'Safari 16.4'));
+    await assert.rejects(init({ variant: 'simd' }), qkvError('wasm', 'WebAssembly SIMD'));
+  } finally {
+    WebAssembly.validate = validate;
+  }
+});
+
+test('relaxed SIMD is taken where the program has it, and agrees with the other build', () => {
+  const script = `
+    const { init, loadModel } = await import('qkv');
+    const rows = [];
+    for (const variant of ['auto', 'simd']) {
+      const engine = await init({ variant });
+      const model = await loadModel(${JSON.stringify(TINY_FOLDER)}, { engine });
+      const run = await model.forward({ ids: [1, 2, 3, 4, 5, 6, 7] });
+      rows.push({ variant: engine.info.variant, data: (await run.hidden(2)).data });
+    }
+    const [relaxed, simd] = rows;
+    const most = relaxed.data.reduce((top, value, i) => Math.max(top, Math.abs(value - simd.data[i])), 0);
+    console.log(relaxed.variant, simd.variant, most < 1e-5);`;
+  const flags = ['--experimental-wasm-relaxed-simd', '--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(process.execPath, flags, {
+    encoding: 'utf8',
+    timeout: 20_000,
+    cwd: inTree('.'),
+  });
+  assert.deepEqual([stdout, stderr], ['relaxed simd true\n', '']);
 });
