@@ -6,7 +6,8 @@
  * left out.
  *
  * Error: absolute below 6e-8 for x < 0, below 2.5 ulp of the result for x > 0. NaN gives NaN, +-infinity its
- * limit. */
+ * limit, -0 gives 0: LLVM 14 makes a maximum of x < 0 ? 0 : x, which loses the sign of 0, so + 0 drops it
+ * everywhere. */
 #ifndef QKV_KERNELS_GELU_F32_H
 #define QKV_KERNELS_GELU_F32_H
 
@@ -25,7 +26,7 @@ static const float gelu_table[GELU_DEGREE + 1][4] = {
 
 static inline float gelu_one(float x) {
     const float t = __builtin_fabsf(x);
-    const float positive = x < 0.0f ? 0.0f : x;
+    const float positive = (x < 0.0f ? 0.0f : x) + 0.0f;
     if (!(t < GELU_END)) return positive;
 
     float l = gelu_table[0][0];
@@ -43,12 +44,15 @@ ALWAYS_INLINE v128_t gelu_log_tail(v128_t x) {
     return l;
 }
 
-/* From x and L(|x|). Beyond the end L and what follows may be anything, NaN included: the mask drops it. */
+/* From x and L(|x|), as in gelu_one. Beyond the end L and what follows may be anything, NaN included: the mask
+ * drops it. */
 ALWAYS_INLINE v128_t gelu_from_log(v128_t x, v128_t l) {
+    const v128_t zero = wasm_f32x4_splat(0.0f);
     const v128_t t = wasm_f32x4_abs(x);
-    const v128_t positive = wasm_v128_andnot(x, wasm_f32x4_lt(x, wasm_f32x4_splat(0.0f)));
+    const v128_t positive = wasm_v128_andnot(x, wasm_f32x4_lt(x, zero));
     const v128_t part = wasm_f32x4_mul(t, exp_four(l));
-    return wasm_f32x4_sub(positive, wasm_v128_and(part, wasm_f32x4_lt(t, wasm_f32x4_splat(GELU_END))));
+    return wasm_f32x4_sub(wasm_f32x4_add(positive, zero),
+                          wasm_v128_and(part, wasm_f32x4_lt(t, wasm_f32x4_splat(GELU_END))));
 }
 
 #endif
