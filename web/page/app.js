@@ -167,10 +167,18 @@ export class App {
   }
 
   render() {
-    document.documentElement.dataset.theme = this.theme;
-    document.documentElement.lang = languageTag(this.language);
-    document.title = this.t('title');
+    this.#dressDocument();
     render(pageTemplate(this), this.root);
+  }
+
+  /** Theme, language and title; only when they change, since the style of everything hangs on them. */
+  #dressDocument() {
+    const { documentElement: root } = document;
+    const lang = languageTag(this.language);
+    if (root.dataset.theme !== this.theme) root.dataset.theme = this.theme;
+    if (root.lang === lang && document.title === this.t('title')) return;
+    root.lang = lang;
+    document.title = this.t('title');
   }
 
   /** @param {string} text */
