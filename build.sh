@@ -201,7 +201,7 @@ run_tests() {
     CHROMIUM=$(find_chromium)
     export CHROMIUM
     part lint lint
-    part package node tests/lint/package.js
+    part package node --test --test-reporter=spec tests/lint/package.js
     part native test_native native
     part asan test_native asan
     part node test_files tests/lib tests/api

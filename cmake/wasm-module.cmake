@@ -14,7 +14,12 @@ if(QKV_RELAXED)
     list(APPEND features -mrelaxed-simd)
     target_compile_definitions(module PRIVATE QKV_RELAXED)
 endif()
-target_compile_options(module PRIVATE ${features} -fno-math-errno)
+target_compile_options(module PRIVATE ${features})
+
+# Speed is in the kernels; the rest, which only arranges their work, is built for size.
+set(arranging ${engine_sources} "${QKV_SRC}/wasm.c")
+list(REMOVE_ITEM arranging ${kernel_sources})
+set_source_files_properties(${arranging} PROPERTIES COMPILE_OPTIONS -Os)
 
 if(QKV_EMCC)
     if(QKV_LLVM_MAJOR LESS 16)

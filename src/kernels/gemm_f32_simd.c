@@ -1,6 +1,6 @@
-/* Tiles of up to 6 rows by 8 columns, 5 x 8 wherever possible: ten accumulators, two vectors of weights and one splat are
- * what the 15 registers of an engine hold. A block of one or two rows takes several W panels at once instead, so that enough
- * independent chains of additions are in flight; chains across k would change the order of the sum.
+/* Tiles of up to 6 rows by 8 columns, 5 x 8 wherever possible: ten accumulators, two vectors of weights and one splat
+ * are what the 15 registers of an engine hold. A block of one or two rows takes several W panels at once instead, so
+ * that enough independent chains of additions are in flight; chains across k would change the order of the sum.
  *
  * W panels are walked outside, row blocks inside: a panel stays in the first cache while all rows pass by. */
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #define PANELS_MAX 4
 
-/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels. The rows of one k lie `step` apart. R, P and step
- * are constants once inlined. */
+/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels. The rows of one k lie `step` apart. R, P
+ * and step are constants once inlined. */
 ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k,
                         const int R, const int P, const int step) {
     v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
@@ -43,9 +43,9 @@ static int panels_at_once(int rows, int left) {
     return rows <= 2 && left >= 2 ? 2 : 1;
 }
 
-/* A function of its own, called from two places so that no optimiser inlines it: inside more loops the engine would unroll
- * the innermost one and run out of registers. Six rows fit only where a product needs no register; elsewhere they go in
- * halves. */
+/* A function of its own, called from two places so that no optimiser inlines it: inside more loops the engine
+ * would unroll the innermost one and run out of registers. Six rows fit only where a product needs no register;
+ * elsewhere they go in halves. */
 static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, const float *a, const float *w,
                                                size_t panel_stride, int k, int rows, int panels) {
     switch (rows * 8 + panels) {
@@ -71,8 +71,7 @@ static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, cons
 /* All rows of the columns [n, n + 8 panels). */
 static void columns(const qkv_gemm *g, const float *a, const float *w, int n, int panels) {
     const int width = panels * QKV_PANEL;
-    const int cols = g->cols - n < width ? g->cols - n : width;
-    const bool direct = cols == width && !g->row_scale && !g->bias && !g->gelu && !g->residual;
+    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->gelu && !g->residual;
     int block;
 
     for (int m = 0; m < g->rows; m += block, a += (size_t)block * (size_t)g->k) {
@@ -84,7 +83,7 @@ static void columns(const qkv_gemm *g, const float *a, const float *w, int n, in
         }
         float sums[QKV_ROWS_MAX * QKV_PANEL];
         any_tile(sums, (size_t)width, a, w, g->panel_stride, g->k, block, panels);
-        finish_tile(g, NULL, sums, width, m, block, n, cols);
+        finish_tile(g, NULL, sums, panels, m, block, n);
     }
 }
 

@@ -1,16 +1,16 @@
-/* The same tiles as gemm_f32_simd.c, in int16: a step takes a pair of k, and i32x4.dot_i16x8_s adds both products. It is
- * plain SIMD, ahead of the relaxed int8 dot products on most machines, and leaves room for 10-bit weights. */
+/* The same tiles as gemm_f32_simd.c, in int16: a step takes a pair of k, and i32x4.dot_i16x8_s adds both products.
+ * It is plain SIMD, ahead of the relaxed int8 dot products on most machines, and leaves room for 10-bit weights. */
 #include "gemm_finish.h"
 #include "kernels.h"
 #include "simd.h"
 
 #define PANELS_MAX 4
 
-/* sums[r, c] = sum of a[., r] . w[., c] over the pairs, for R rows and P panels. The rows of one pair lie `step` pairs apart.
- * R, P and step are constants once inlined. Nothing but stores may follow the loop: V8 orders its body by what comes after,
- * and would load all splats first, more than it has registers for. */
-ALWAYS_INLINE void tile(int32_t *sums, const int16_t *a, const int16_t *w, size_t panel_stride, int pairs,
-                        const int R, const int P, const int step) {
+/* sums[r, c] = sum of a[., r] . w[., c] over the pairs, for R rows and P panels. The rows of one pair lie `step`
+ * pairs apart. R, P and step are constants once inlined. Nothing but stores may follow the loop: V8 orders its
+ * body by what comes after, and would load all splats first, more than it has registers for. */
+ALWAYS_INLINE void tile(int32_t *sums, const int16_t *a, const int16_t *w, size_t panel_stride, int pairs, const int R,
+                        const int P, const int step) {
     v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
     const int16_t *panel[PANELS_MAX];
 
@@ -59,7 +59,8 @@ static __attribute__((noinline)) void any_tile(int32_t *sums, const int16_t *a, 
 }
 
 /* One tile over all of k: the integer sums of a chunk become floats, and those of further chunks are added. */
-static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows, int panels) {
+static void all_chunks(float *to, const int16_t *a, const int16_t *w, size_t panel_stride, int k, int rows,
+                       int panels) {
     const int chunk = QKV_Q10_CHUNK / 2, count = rows * panels * QKV_PANEL;
     int32_t sums[QKV_ROWS_MAX * QKV_PANEL];
     int left = (k + 1) / 2;
@@ -86,14 +87,13 @@ void qkv_gemm_q10_simd(const qkv_gemm *g, const int16_t *a, const float *a_scale
 
     for (int p = 0; p < all; p += panels) {
         panels = panels_at_once(g->rows, all - p);
-        const int width = panels * QKV_PANEL, n = p * QKV_PANEL;
         const int16_t *rows = a;
 
         for (int m = 0; m < g->rows; m += block, rows += row_size * (size_t)block) {
             float sums[QKV_ROWS_MAX * QKV_PANEL];
             block = qkv_row_block(g->rows - m);
             all_chunks(sums, rows, w + (size_t)p * g->panel_stride, g->panel_stride, g->k, block, panels);
-            finish_tile(g, &scales, sums, width, m, block, n, g->cols - n < width ? g->cols - n : width);
+            finish_tile(g, &scales, sums, panels, m, block, p * QKV_PANEL);
         }
     }
 }

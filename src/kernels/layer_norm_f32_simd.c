@@ -1,5 +1,5 @@
-/* The variance is taken from the deviations, in a pass of its own: mean(x^2) - mean^2 loses all digits when the mean is
- * large. */
+/* The variance is taken from the deviations, in a pass of its own: mean(x^2) - mean^2 loses all digits when the
+ * mean is large. */
 #include "kernels.h"
 #include "simd.h"
 

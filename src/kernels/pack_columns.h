@@ -1,4 +1,5 @@
-/* pack_columns.h - the inner step of packing: four elements of 32 bits of R rows become four columns of R elements. */
+/* pack_columns.h - the inner step of packing: four elements of 32 bits of R rows become four columns of R
+ * elements. */
 #ifndef QKV_KERNELS_PACK_COLUMNS_H
 #define QKV_KERNELS_PACK_COLUMNS_H
 

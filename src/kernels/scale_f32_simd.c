@@ -1,5 +1,5 @@
-/* -infinity in the bias is a mask: it is selected, not added, since infinity - infinity would be NaN. The comparison with
- * +infinity catches NaN and +infinity at once; the maximum alone would lose a NaN. */
+/* -infinity in the bias is a mask: it is selected, not added, since infinity - infinity would be NaN. The
+ * comparison with +infinity catches NaN and +infinity at once; the maximum alone would lose a NaN. */
 #include <stdbool.h>
 
 #include "kernels.h"

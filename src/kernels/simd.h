@@ -26,6 +26,11 @@ ALWAYS_INLINE v128_t madd(v128_t a, v128_t b, v128_t c) {
 #endif
 }
 
+/* A constant in all four lanes, as a row of a table. V8 needs three instructions to make a vector constant and one
+ * to load it; hiding where the table is keeps the compiler from making constants of it again. */
+#define FOUR(c) {c, c, c, c}
+#define HIDE(table) __asm__ volatile("" : "+r"(table))
+
 ALWAYS_INLINE v128_t horner(v128_t p, v128_t x, float c) {
     return madd(p, x, wasm_f32x4_splat(c));
 }

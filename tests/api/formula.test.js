@@ -10,6 +10,8 @@ const TEXT = "The animal didn't cross the street because it was too tired.";
 const CELLS = 40;
 /** Activations of a 10-bit matrix are rounded to this many steps: floor((2^31 - 1) / (511 * 384)), one scale a token. */
 const STEPS = Math.floor((2 ** 31 - 1) / (511 * 384));
+/** Adding it rounds a float32 to a whole number, ties to even. */
+const ROUNDER = 1.5 * 2 ** 23;
 
 for (const [name, folder] of /** @type {[string, () => string][]} */ ([
   ['bundled, 10 bits', () => BUNDLED],
@@ -86,13 +88,15 @@ async function compareOutput(run, layer, { weight, bias }, isRounded) {
 }
 
 /**
- * A token's activations as the 10-bit path takes them: whole multiples of largest / STEPS.
+ * A token's activations as the 10-bit path takes them: whole multiples of largest / STEPS. In float32, since a value
+ * between two steps must fall to the same side as in the engine.
  * @param {Float32Array} row
  */
 function rounded(row) {
   const largest = row.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const scale = largest / STEPS;
-  return Float64Array.from(row, (value) => Math.round(value / scale) * scale);
+  const factor = Math.fround(STEPS / largest);
+  const scale = Math.fround(largest / STEPS);
+  return Float64Array.from(row, (value) => (Math.fround(Math.fround(value * factor) + ROUNDER) - ROUNDER) * scale);
 }
 
 /**

@@ -1,9 +1,10 @@
 /** Memory: linear in the tokens, flat over many runs, refused in numbers when there is too little. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { assertSameBits, qkvError, randomIds, seeded } from './golden.js';
-import { TINY, tinyConfig, tinyFiles } from './tiny_model.js';
+import { assertSameBits, inTree, qkvError, randomIds, seeded } from './golden.js';
+import { TINY, TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
 test('1,000 forwards of random length with dispose take no more than the largest', async () => {
   const engine = await init();
@@ -91,6 +92,42 @@ test('at the ceiling forward fails with both numbers, and the model goes on work
   const again = await model.forward({ ids: [1, 2, 3] });
   assertSameBits((await again.hidden(2)).data, hidden, 'after the failure');
   model.dispose();
+});
+
+test('under any ceiling a load and a forward either work or say what they lack', async () => {
+  let [refused, worked] = [0, 0];
+  for (let memoryLimit = 1_000; memoryLimit < 420_000; memoryLimit += 3_000) {
+    const engine = await init({ memoryLimit });
+    try {
+      const model = await loadModel(tinyFiles(), { engine });
+      const run = await model.forward({ ids: new Int32Array(TINY.positions) });
+      await run.overview();
+      model.dispose();
+      worked++;
+    } catch (error) {
+      qkvError('memory', 'MB are available')(/** @type {Error} */ (error));
+      refused++;
+    }
+  }
+  assert.ok(refused > 20 && worked > 5, `${refused} refused, ${worked} worked`);
+});
+
+test('a run that nobody disposed is freed when it is collected', () => {
+  const script = `
+    const { init, loadModel } = await import('qkv');
+    const engine = await init();
+    const model = await loadModel(${JSON.stringify(TINY_FOLDER)}, { engine });
+    const idle = engine.memory().used;
+    await (async () => void (await model.forward({ ids: [1, 2, 3] })))();
+    const held = engine.memory().used;
+    for (let i = 0; i < 100 && engine.memory().used !== idle; i++) {
+      await new Promise((go) => setTimeout(go, 10));
+      gc();
+    }
+    console.log(held > idle, engine.memory().used === idle);`;
+  const args = ['--expose-gc', '--input-type=module', '-e', script];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000, cwd: inTree('.') });
+  assert.deepEqual([stdout, stderr], ['true true\n', '']);
 });
 
 test('a load that fails half way gives everything back', async () => {

@@ -207,6 +207,11 @@ test('the longer text of a pair is cut first, and the separators stay', () => {
     small.encode('a b c d e', 'a b c d e').tokens.map(({ segment }) => segment),
     [0, 0, 0, 0, 0, 1, 1, 1, 1],
   );
+  const odd = minilmTokenizer(10).encode('a b c d e', 'a b c d e');
+  assert.deepEqual(
+    odd.tokens.map(({ segment }) => segment),
+    [0, 0, 0, 0, 0, 1, 1, 1, 1, 1],
+  );
 });
 
 test('a limit with no room for the special tokens is refused', async () => {

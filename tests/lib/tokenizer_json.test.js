@@ -220,3 +220,17 @@ test('added tokens take spaces, need word borders, or are sought after normalisi
   ]);
   assert.equal(tokenizerOf(withToken({})).textOf(9), 'new');
 });
+
+test('the word limit counts characters, however many units they take', () => {
+  const tokenizer = tokenizerOf((json) => {
+    json.model.max_input_chars_per_word = 3;
+    Object.assign(json.model.vocab, { '😀': 8, '##😀': 9 });
+  });
+  assert.deepEqual([...tokenizer.encode('😀😀😀 😀😀😀😀').ids], [1, 8, 9, 9, 0, 2]);
+});
+
+test('letters that only newer Unicode decomposes stay whole, whatever the browser knows', () => {
+  const letter = '\u{11938}';
+  const { ids } = tokenizerOf((json) => void Object.assign(json.model.vocab, { [letter]: 8 })).encode(letter);
+  assert.deepEqual([...ids], [1, 8, 2]);
+});

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* CHECK(condition, format, ...): the format says what was checked, with the values that matter. Returns the condition. */
+/* CHECK(condition, format, ...): the format says what was checked, with the values that matter. Returns the
+ * condition. */
 #define CHECK(condition, ...) check_that((condition), __FILE__, __LINE__, #condition, __VA_ARGS__)
 
 __attribute__((format(printf, 5, 6))) bool check_that(bool holds, const char *file, int line, const char *condition,

@@ -57,7 +57,8 @@ static void release_arrays(const arrays *a, const char *name) {
 }
 
 static void check_result(float scalar, float simd, int n, const char *name) {
-    CHECK(check_same_bits(&scalar, &simd, 1), "%s: twins return %g and %g, n %d", name, (double)scalar, (double)simd, n);
+    CHECK(check_same_bits(&scalar, &simd, 1), "%s: twins return %g and %g, n %d", name, (double)scalar, (double)simd,
+          n);
     digest(&simd, 1);
 }
 
@@ -234,7 +235,9 @@ static void check_add(int n, int shift, filling how) {
     release_arrays(&a, "add_f32");
 }
 
-void test_add_f32(void) { for_all_lengths(check_add); }
+void test_add_f32(void) {
+    for_all_lengths(check_add);
+}
 
 static void check_mul(int n, int shift, filling how) {
     const arrays a = make_arrays(n, shift, how);
@@ -252,7 +255,9 @@ static void check_mul(int n, int shift, filling how) {
     release_arrays(&a, "mul_f32");
 }
 
-void test_mul_f32(void) { for_all_lengths(check_mul); }
+void test_mul_f32(void) {
+    for_all_lengths(check_mul);
+}
 
 static void check_max(int n, int shift, filling how) {
     const arrays a = make_arrays(n, shift, how);
@@ -268,7 +273,9 @@ static void check_max(int n, int shift, filling how) {
     release_arrays(&a, "max_f32");
 }
 
-void test_max_f32(void) { for_all_lengths(check_max); }
+void test_max_f32(void) {
+    for_all_lengths(check_max);
+}
 
 static void check_dot(int n, int shift, filling how) {
     const arrays a = make_arrays(n, shift, how);
@@ -286,7 +293,9 @@ static void check_dot(int n, int shift, filling how) {
     release_arrays(&a, "dot_f32");
 }
 
-void test_dot_f32(void) { for_all_lengths(check_dot); }
+void test_dot_f32(void) {
+    for_all_lengths(check_dot);
+}
 
 static void check_entropy(int n, int shift, filling how) {
     const arrays a = make_arrays(n, shift, FILL_NORMAL);

@@ -1,5 +1,5 @@
-/* kernel_tests.h - what the tests of the kernels share. One test a kernel, named after it: the list in kernels.def calls
- * them, so a kernel without a test does not link. */
+/* kernel_tests.h - what the tests of the kernels share. One test a kernel, named after it: the list in kernels.def
+ * calls them, so a kernel without a test does not link. */
 #ifndef QKV_TESTS_KERNEL_TESTS_H
 #define QKV_TESTS_KERNEL_TESTS_H
 
@@ -14,6 +14,13 @@
 #undef KERNEL
 
 #define EPSILON 5.9604644775390625e-8 /* 2^-24: the largest relative error of one rounding */
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Where the block of row m begins, and how many rows it has. */
+int find_block(int rows, int m, int *size);
+
+size_t round_up(int n, int to);
 
 /* What an array is filled with. */
 typedef enum filling {

@@ -1,4 +1,5 @@
-/* Runs every kernel of kernels.def: scalar twin against SIMD, bit for bit, and both against a plain float64 reference. */
+/* Runs every kernel of kernels.def: scalar twin against SIMD, bit for bit, and both against a plain float64
+ * reference. */
 #include "kernel_tests.h"
 
 #include <math.h>
@@ -59,7 +60,9 @@ uint32_t random_bits(void) {
     return random_state;
 }
 
-float random_float(void) { return (float)(int32_t)random_bits() * 0x1p-31f; }
+float random_float(void) {
+    return (float)(int32_t)random_bits() * 0x1p-31f;
+}
 
 void fill(float *x, size_t n, filling how) {
     static const float hostile[] = {0.0f, -0.0f, 1e-40f, -1e-45f, 1e38f, -1e38f, INFINITY, -INFINITY, NAN};

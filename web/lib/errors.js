@@ -76,7 +76,10 @@ export class QkvError extends Error {
     if (got !== undefined) found.push(`got ${show(got)}`);
     if (want !== undefined) found.push(`want ${show(want, true)}`);
     const sentence = found.length > 0 ? `${what}: ${found.join(', ')}` : what;
-    super(fix === undefined ? sentence : `${sentence.replace(/\.$/, '')}. ${fix}`, cause === undefined ? {} : { cause });
+    super(
+      fix === undefined ? sentence : `${sentence.replace(/\.$/, '')}. ${fix}`,
+      cause === undefined ? {} : { cause },
+    );
     this.name = 'QkvError';
     this.code = code;
     this.what = what;

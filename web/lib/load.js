@@ -149,7 +149,7 @@ async function readJson(source, file, max, signal) {
  * @param {AbortSignal | undefined} signal
  */
 async function readTokenizer(source, vocab, maxTokens, signal) {
-  if (!(await source.has(TOKENIZER))) return null;
+  if (!(await source.has(TOKENIZER, { signal }))) return null;
   return createTokenizer(await readJson(source, TOKENIZER, LARGEST.tokenizer, signal), { vocab, maxTokens });
 }
 
@@ -161,7 +161,7 @@ async function readTokenizer(source, vocab, maxTokens, signal) {
  */
 async function readLicence(source, config, signal) {
   if (typeof config.license === 'string') return config.license;
-  if (!(await source.has(README))) return null;
+  if (!(await source.has(README, { signal }))) return null;
   const text = new TextDecoder().decode(await source.bytes(README, { max: LARGEST.readme, signal }));
   // `license: mit` in the front matter that the hub wants, or a line of its own.
   return /^(?:[-*] )?licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*(?:\(.*)?\r?$/im.exec(text)?.[1] ?? null;
@@ -178,31 +178,23 @@ function measuredError(config) {
   return Object.fromEntries(/** @type {[string, number][]} */ (numbers));
 }
 
+/** @typedef {{ signal: AbortSignal | undefined, onProgress: OnProgress | undefined }} Calls */
+/** @typedef {import('./formats/safetensors.js').ByteStream} ByteStream */
+
 /**
  * @param {Source} source
  * @param {ResolvedModel} resolved
  * @param {ReturnType<typeof createReceiver>} receiver
- * @param {{ signal: AbortSignal | undefined, onProgress: OnProgress | undefined }} calls
+ * @param {Calls} calls
  */
-async function readWeights(source, resolved, receiver, { signal, onProgress }) {
-  const index = await readShardIndex(source, signal);
+async function readWeights(source, resolved, receiver, calls) {
+  const { signal, onProgress } = calls;
   try {
+    const whole = await openWhole(source, signal);
+    const index = whole ? null : await readShardIndex(source, signal);
     for (const file of index ? tableFirst(index, resolved) : [WEIGHTS]) {
-      const stream = await source.stream(file, { signal });
-      const total = stream.size;
-      let loaded = 0;
-      const onBytes = (/** @type {number} */ count) => {
-        loaded += count;
-        onProgress?.({ phase: 'download', file, loaded, total });
-      };
-      onBytes(0);
-      const label = `${source.name}/${file}`;
-      const accept = (/** @type {import('./formats/safetensors.js').TensorInfo[]} */ tensors) => {
-        if (index) checkShard(index, file, tensors);
-        return receiver.accept(label, tensors);
-      };
-      await readTensors(stream, label, accept, { signal, onBytes });
-      receiver.endFile();
+      const stream = whole ?? (await source.stream(file, { signal }));
+      await readFile(stream, source, file, index, receiver, calls);
     }
     const loaded = receiver.finish(`${source.name}/${index ? INDEX : WEIGHTS}`);
     onProgress?.({ phase: 'load', file: null, loaded: loaded.parameters, total: loaded.parameters });
@@ -214,17 +206,53 @@ async function readWeights(source, resolved, receiver, { signal, onProgress }) {
 }
 
 /**
+ * @param {ByteStream} stream
+ * @param {Source} source
+ * @param {string} file
+ * @param {ShardIndex | null} index
+ * @param {ReturnType<typeof createReceiver>} receiver
+ * @param {Calls} calls
+ */
+async function readFile(stream, source, file, index, receiver, { signal, onProgress }) {
+  const label = `${source.name}/${file}`;
+  let loaded = 0;
+  const onBytes = (/** @type {number} */ count) => {
+    loaded += count;
+    onProgress?.({ phase: 'download', file, loaded, total: stream.size });
+  };
+  const accept = (/** @type {import('./formats/safetensors.js').TensorInfo[]} */ tensors) => {
+    if (index) checkShard(index, file, tensors);
+    return receiver.accept(label, tensors);
+  };
+  onBytes(0);
+  await readTensors(stream, label, accept, { signal, onBytes });
+  receiver.endFile();
+}
+
+/**
+ * The weights as one file; null where there is none, so that what a server says of it is not lost.
  * @param {Source} source
  * @param {AbortSignal | undefined} signal
- * @returns {Promise<ShardIndex | null>} null: one file
+ */
+async function openWhole(source, signal) {
+  try {
+    return await source.stream(WEIGHTS, { signal });
+  } catch (error) {
+    if (error instanceof QkvError && error.code === 'missing') return null;
+    throw error;
+  }
+}
+
+/**
+ * @param {Source} source
+ * @param {AbortSignal | undefined} signal
  */
 async function readShardIndex(source, signal) {
-  if (await source.has(WEIGHTS)) return null;
-  if (await source.has(INDEX)) {
+  if (await source.has(INDEX, { signal })) {
     return readIndex(await source.bytes(INDEX, { max: LARGEST.index, signal }), `${source.name}/${INDEX}`);
   }
   const fix = 'A model folder holds config.json, model.safetensors and tokenizer.json.';
-  throw new QkvError('missing', `${source.name} has no ${WEIGHTS}`, { fix });
+  throw new QkvError('missing', `${source.where(WEIGHTS)} is not there`, { fix });
 }
 
 /**

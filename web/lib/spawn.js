@@ -73,7 +73,8 @@ function trusted(address) {
  */
 function inNode(address, { onMessage, onFailure }) {
   const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
-  const worker = new NodeWorker(address, { name: 'qkv' });
+  // Options of the process are not for the worker: `node --input-type=module -e` would end it at once.
+  const worker = new NodeWorker(address, { name: 'qkv', execArgv: [] });
   worker.on('message', onMessage);
   worker.on('error', (error) => onFailure(error.message, error));
   worker.on('messageerror', (error) => onFailure('a message could not be read', error));

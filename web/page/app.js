@@ -4,6 +4,7 @@
  */
 import { render } from 'lit';
 import { findInHeads } from './findings.js';
+import { onPageKey } from './keyboard.js';
 import { pageTemplate } from './layout.js';
 import { Session } from './session.js';
 import { createStore } from './store.js';
@@ -23,6 +24,8 @@ export class App {
   picture = null;
   /** The newest complete picture, perhaps not drawn yet. @type {Picture | null} */
   #newest = null;
+  /** Pictures that are no longer on the screen. @type {Picture[]} */
+  #retired = [];
   /** @type {Selection | null} */
   selection = null;
   /** @type {string[]} */
@@ -42,6 +45,7 @@ export class App {
     this.session = new Session(() => this.render());
     this.darkSystem = matchMedia(DARK);
     this.darkSystem.addEventListener('change', () => this.render());
+    window.addEventListener('keydown', (event) => onPageKey(this, event));
     this.store.subscribe((state, before) => this.#onState(state, before));
   }
 
@@ -134,7 +138,13 @@ export class App {
       return;
     }
     await this.drawn();
+    if (this.picture === picture) this.#publish(picture);
+  }
+
+  /** The drawn run becomes the console's; those before it are given back. @param {Picture} picture */
+  #publish(picture) {
     if (globalThis.qkv) globalThis.qkv.run = picture.run;
+    for (const old of this.#retired.splice(0)) old.run.dispose();
   }
 
   /** @param {Picture} picture  @param {Selection} selection */
@@ -145,7 +155,7 @@ export class App {
       this.picture = picture;
       this.labels = picture.tokens.map((token) => token.text);
       this.findings = findInHeads(picture.overview, picture.tokens);
-      old?.run.dispose();
+      if (old) this.#retired.push(old);
     }
     this.render();
   }
@@ -157,10 +167,18 @@ export class App {
   }
 
   render() {
-    document.documentElement.dataset.theme = this.theme;
-    document.documentElement.lang = languageTag(this.language);
-    document.title = this.t('title');
+    this.#dressDocument();
     render(pageTemplate(this), this.root);
+  }
+
+  /** Theme, language and title; only when they change, since the style of everything hangs on them. */
+  #dressDocument() {
+    const { documentElement: root } = document;
+    const lang = languageTag(this.language);
+    if (root.dataset.theme !== this.theme) root.dataset.theme = this.theme;
+    if (root.lang === lang && document.title === this.t('title')) return;
+    root.lang = lang;
+    document.title = this.t('title');
   }
 
   /** @param {string} text */

@@ -12,7 +12,7 @@
 /** @typedef {Behaviour | Link} Finding */
 
 /** Below this mean share a behaviour is not worth a name. */
-const WORTH_NAMING = 0.1;
+const WORTH_NAMING = 0.25;
 const LINKS = 5;
 const WORD = /\p{L}/u;
 

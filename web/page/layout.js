@@ -2,7 +2,7 @@
 import { html, nothing } from 'lit';
 import { droppedFiles } from './drop.js';
 import { VIEWS } from './hash.js';
-import { onHeadKey, onPageKey } from './keyboard.js';
+import { onHeadKey } from './keyboard.js';
 import { helpDialog, modelDialog } from './dialogs.js';
 import { PRESETS } from './presets.js';
 import { loadPanel } from './load-panel.js';
@@ -13,8 +13,7 @@ import { loadPanel } from './load-panel.js';
 export function pageTemplate(app) {
   const { t } = app;
   return html`
-    <div class="page" @keydown=${(/** @type {KeyboardEvent} */ event) => onPageKey(app, event)}
-      @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
+    <div class="page" @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
       <a class="skip" href="#heads" @click=${skipToHeads}>${t('skip')}</a>
       ${topBar(app)}
       <main>
@@ -58,7 +57,7 @@ function topBar(app) {
   return html`<header class="top">
     <h1 class="logo" aria-label="qkv">q<i>k</i>v</h1>
     <button type="button" class="pill model" aria-haspopup="dialog" @click=${() => app.openDialog('model')}>
-      <span>${session.name || '…'}</span> <small>${shape ?? t('loading')}</small></button>
+      <span>${session.name}</span> <small>${shape ?? (session.phase === 'loading' ? t('loading') : t('noModel'))}</small></button>
     <span class="tagline">${t('tagline')}</span>
     <nav class="tools" aria-label="qkv">
       <button type="button" class="pill" @click=${() => app.copyLink()}>${linkIcon}<span aria-live="polite">${app.notice ?? t('copyLink')}</span></button>
@@ -93,7 +92,7 @@ function sentence(app) {
       </div>
     </div>
     <div class="try"><span>${t('tryThese')}</span>${PRESETS.map(
-      (preset) => html`<button type="button" class="link" lang=${preset.word === 'presetChinese' ? 'zh-Hans' : nothing}
+      (preset) => html`<button type="button" class="link"
       aria-pressed=${preset.text === app.state.text} @click=${() => app.choosePreset(preset)}>${t(preset.word)}</button>`,
     )}</div>
     <div class="notes" aria-live="polite">

@@ -44,7 +44,8 @@ function stopped(app) {
     <h2>${failed ? t('failedModel') : t('cancelled')}</h2>
     ${failed ? html`<p class="note bad" role="alert">${session.loadError}</p>` : nothing}
     ${session.model ? html`<p>${t('failedKept')}</p>` : nothing}
-    <p class="load-line"><button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>${folderPicker(app)}</p>
+    <p class="load-line"><button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>${folderPicker(app)}
+      ${session.model ? html`<button type="button" class="pill" @click=${() => session.dismiss()}>${t('close')}</button>` : nothing}</p>
     <p class="aside">${t('localNote')}</p>`;
 }
 

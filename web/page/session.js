@@ -49,8 +49,9 @@ export class Session {
   /** One sentence about a text that could not be run. @type {string | null} */
   runError = null;
   busy = false;
+  /** Of the model in use; while there is none, of the one that was asked for. */
   name = '';
-  #source = /** @type {string | File[]} */ ('');
+  #asked = { source: /** @type {string | File[]} */ (''), name: '' };
   /** @type {AbortController | null} */
   #loading = null;
   /** @type {AbortController | null} */
@@ -71,7 +72,8 @@ export class Session {
     this.#loading?.abort();
     const controller = new AbortController();
     this.#loading = controller;
-    this.#source = source;
+    this.#asked = { source, name };
+    if (!this.model) this.name = name;
     Object.assign(this, { phase: 'loading', progress: null, loadError: null });
     this.onChange();
     const meter = progressMeter();
@@ -100,8 +102,14 @@ export class Session {
     this.#loading?.abort();
   }
 
+  /** Leaves a failed attempt behind; the model in use stays. */
+  dismiss() {
+    if (this.model) this.phase = 'ready';
+    this.onChange();
+  }
+
   retry() {
-    return this.load(this.#source, this.name);
+    return this.load(this.#asked.source, this.#asked.name);
   }
 
   /** @param {Model} model  @param {string} name */

@@ -16,12 +16,6 @@
 
 /** @typedef {(id: number, start: number, end: number) => void} OnPiece offsets in UTF-16 units of the word */
 
-/** @param {number} unit @returns {boolean} */
-const isLowSurrogate = (unit) => unit >= 0xdc00 && unit <= 0xdfff;
-
-/** @param {string} text @param {number} at @returns {boolean} whether the text may be cut before unit `at` */
-const isBoundary = (text, at) => !(isLowSurrogate(text.charCodeAt(at)) && text.charCodeAt(at - 1) >> 10 === 0x36);
-
 /** @param {string} word @param {number} limit @returns {boolean} */
 function longerThan(word, limit) {
   if (word.length <= limit) return false;
@@ -58,7 +52,7 @@ export function createWordPiece({ ids, unknown, prefix, maxChars }) {
   function cut(word, start) {
     const before = start > 0 ? prefix : '';
     for (let end = Math.min(word.length, start + longest - before.length); end > start; end--) {
-      if (end < word.length && !isBoundary(word, end)) continue;
+      // A cut inside a surrogate pair finds nothing: no piece ends in half a character.
       const id = ids.get(before + word.slice(start, end));
       if (id === undefined) continue;
       found.push(id, start, end);

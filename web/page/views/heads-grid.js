@@ -75,7 +75,7 @@ export class HeadsGrid extends View {
   row(layer, numbers) {
     return html`
       <div role="row" class="heads-row" aria-rowindex=${layer + 1}>
-        <span class="heads-layer" aria-hidden="true"><span class="heads-word">${this.t('layer')} </span>${layer}</span>
+        <span class="heads-layer" aria-hidden="true"><span class="wide">${layer}</span><span class="narrow">${this.t('layerShort', { layer })}</span></span>
         ${numbers.map((head) => this.cell(layer, head))}
       </div>
     `;

@@ -9,8 +9,9 @@ import { sharpContext, View } from './view.js';
 /** @typedef {{ side: Side, index: number }} Isolated */
 
 const TALLEST = 640;
-/** Fainter lines than this cannot be seen. */
-const FAINTEST = 0.012;
+/** Fainter lines than this cannot be seen; among many tokens, they would only hide the others. */
+const FAINTEST = { few: 0.012, many: 0.06 };
+const MANY = 64;
 const LABEL_PART = 0.3;
 
 export class LinesView extends View {
@@ -150,8 +151,8 @@ export class LinesView extends View {
   /** @param {CanvasRenderingContext2D} context  @param {number} row  @param {number} col  @param {number} height */
   line(context, row, col, height) {
     const weight = this.weights[row * this.labels.length + col];
-    if (weight < FAINTEST) return;
     const { isolated, step } = this;
+    if (weight < (this.labels.length > MANY && !isolated ? FAINTEST.many : FAINTEST.few)) return;
     if (isolated && isolated.index !== (isolated.side === 'row' ? row : col)) return;
     const top = this.scroller.scrollTop;
     const above = (/** @type {number} */ i) => (i + 1) * step < top;

@@ -195,7 +195,7 @@ function drawLabels(context, scene) {
   const { geometry: g, labels, cell, hover, colours } = scene;
   context.textBaseline = 'middle';
   for (const axis of /** @type {const} */ (['row', 'col'])) {
-    const every = Math.max(1, Math.ceil(LABEL_STEP[axis] / (g.cell + 1)));
+    const every = g.cell >= LABEL_STEP[axis] - 2 ? 1 : Math.ceil(LABEL_STEP[axis] / g.cell);
     const pan = axis === 'row' ? g.panY : g.panX;
     const start = axis === 'row' ? g.top : g.left;
     const marked = hover && hover[axis] !== cell[axis] ? [cell[axis], hover[axis]] : [cell[axis]];
@@ -204,7 +204,7 @@ function drawLabels(context, scene) {
       const strong = marked.includes(i);
       const place = start + (i + 0.5) * g.cell - pan;
       if (place < start - 1 || place > start + g.size + 1) continue;
-      if (!strong && (i % every !== 0 || marked.some((m) => Math.abs(m - i) * (g.cell + 1) < LABEL_STEP[axis])))
+      if (!strong && (i % every !== 0 || marked.some((m) => every > 1 && Math.abs(m - i) * g.cell < LABEL_STEP[axis])))
         continue;
       context.fillStyle = strong ? colours.ink : colours.dim;
       context.font = `${strong ? '600 ' : ''}${LABEL_FONT}px ${colours.font}`;

@@ -43,6 +43,7 @@ export class MatrixView extends View {
     /** @type {Map<number, { x: number, y: number }>} */
     this.pointers = new Map();
     this.dragged = 0;
+    this.summary = '';
     this.resizing = new ResizeObserver(() => this.draw());
   }
 
@@ -66,12 +67,12 @@ export class MatrixView extends View {
     return html`
       <div class="matrix-stage" role="application" tabindex="0" aria-label=${this.t('matrixLabel', { layer, head, n })}
         aria-describedby="matrix-summary" @keydown=${this.onKey}>
-        <canvas class="matrix-canvas" role="img" aria-label=${this.summary()} ?data-zoomed=${this.camera.zoom > 1}
+        <canvas class="matrix-canvas" role="img" aria-label=${this.summary} ?data-zoomed=${this.camera.zoom > 1}
           @pointermove=${this.onMove} @pointerdown=${this.onDown} @pointerup=${this.onUp} @pointercancel=${this.onUp}
           @pointerleave=${this.onLeave}></canvas>
         <div class="matrix-tip" aria-hidden="true" ?hidden=${!this.hover}>${this.hover && this.tipText(this.hover)}</div>
       </div>
-      <p id="matrix-summary" class="visually-hidden">${this.summary()}</p>
+      <p id="matrix-summary" class="visually-hidden">${this.summary}</p>
       <div class="matrix-foot">${this.legend()}${this.scaleList()}${this.zoomButtons()}</div>
     `;
   }
@@ -116,7 +117,7 @@ export class MatrixView extends View {
   }
 
   /** What a glance at the picture tells, for those who cannot glance. */
-  summary() {
+  summarise() {
     const n = this.labels.length;
     let best = -1;
     for (let i = 0; i < this.weights.length; i++) {
@@ -132,6 +133,7 @@ export class MatrixView extends View {
     const before = /** @type {string[] | undefined} */ (changed.get('labels'));
     if (before && before.length !== this.labels.length) this.camera = { zoom: 1, panX: 0, panY: 0 };
     else if (changed.has('place')) this.keepInSight();
+    if (changed.has('weights') || changed.has('t')) this.summary = this.summarise();
   }
 
   /** @param {Map<string, unknown>} changed */

@@ -27,6 +27,7 @@ export class NumberChain extends View {
     t: { attribute: false },
     dimension: { state: true },
     wide: { state: true },
+    open: { state: true },
   };
 
   constructor() {
@@ -42,6 +43,8 @@ export class NumberChain extends View {
     this.dimension = null;
     /** The same for the model's width. @type {number | null} */
     this.wide = null;
+    /** Which tables are unfolded. */
+    this.open = { dimensions: false, row: false };
   }
 
   /** Everything the chain shows, cut out of the run's arrays. @param {Selection} selection */
@@ -189,7 +192,12 @@ export class NumberChain extends View {
       <span>= ${shown(x.exps[x.j])} / ${shown(x.sum)} = <b>${x.weight.toFixed(4)}</b></span>`;
     const text = `${x.from} → ${x.to} ${x.weight.toFixed(4)}`;
     const bars = this.bars('softmax', x.weights, x.j, (col) => this.emit('pick-cell', { row: x.i, col }), text);
-    return this.step(t('stepSoftmax'), `[${x.n}] → [${x.n}]`, formula, html`${bars}${this.rowTable(x)}`);
+    return this.step(
+      t('stepSoftmax'),
+      `[${x.n}] → [${x.n}]`,
+      formula,
+      html`${bars}<p class="aside">${t('softmaxNote')}</p>${this.rowTable(x)}`,
+    );
   }
 
   /** @param {ReturnType<NumberChain['numbers']>} x */
@@ -233,24 +241,40 @@ export class NumberChain extends View {
     `;
   }
 
+  /**
+   * A table under a step, built only while it is open.
+   * @param {'dimensions' | 'row'} name
+   * @param {string} title
+   * @param {() => unknown} table
+   */
+  fold(name, title, table) {
+    const onToggle = (/** @type {Event} */ event) => {
+      this.open = { ...this.open, [name]: /** @type {HTMLDetailsElement} */ (event.target).open };
+    };
+    const body = () => html`<div class="scroll" tabindex="0" role="group" aria-label=${title}>${table()}</div>`;
+    return html`<details @toggle=${onToggle}><summary>${title}</summary>${this.open[name] ? body() : nothing}</details>`;
+  }
+
   /** @param {ReturnType<NumberChain['numbers']>} x */
   dimensionTable(x) {
-    const rows = Array.from(x.q, (_, d) => [d, x.q[d], x.k[d], x.products[d], x.v[d], x.context[d]]);
-    return html`<details><summary>${this.t('dimensionTable', { n: x.dk })}</summary><div class="scroll" tabindex="0" role="group" aria-label=${this.t('dimensionTable', { n: x.dk })}><table>
-      <thead><tr><th scope="col">d</th><th scope="col">q</th><th scope="col">k</th><th scope="col">q·k</th><th scope="col">v</th><th scope="col">Z</th></tr></thead>
-      <tbody>${rows.map(([d, ...rest]) => html`<tr class=${d === x.d ? 'on' : ''}><th scope="row">${d}</th>${rest.map((value) => html`<td>${shown(value)}</td>`)}</tr>`)}</tbody>
-    </table></div></details>`;
+    const heads = ['d', 'q', 'k', 'q·k', 'v', 'Z'].map((name) => html`<th scope="col">${name}</th>`);
+    const row = (/** @type {number} */ d) => html`<tr class=${d === x.d ? 'on' : ''}><th scope="row">${d}</th>
+      ${[x.q, x.k, x.products, x.v, x.context].map((values) => html`<td>${shown(values[d])}</td>`)}</tr>`;
+    const table = () =>
+      html`<table><thead><tr>${heads}</tr></thead><tbody>${Array.from(x.q, (_, d) => row(d))}</tbody></table>`;
+    return this.fold('dimensions', this.t('dimensionTable', { n: x.dk }), table);
   }
 
   /** @param {ReturnType<NumberChain['numbers']>} x */
   rowTable(x) {
     const { t } = this;
-    return html`<details><summary>${t('rowTable', { n: x.n })}</summary><div class="scroll" tabindex="0" role="group" aria-label=${t('rowTable', { n: x.n })}><table>
-      <thead><tr><th scope="col">${t('token')}</th><th scope="col">q·k</th><th scope="col">÷ √dk</th><th scope="col">exp</th><th scope="col">${t('weight')}</th></tr></thead>
-      <tbody>${this.labels.map(
-        (label, j) => html`<tr class=${j === x.j ? 'on' : ''}><th scope="row">${label}</th>
-        <td>${shown(x.row.scores[j])}</td><td>${shown(x.row.scaled[j])}</td><td>${shown(x.exps[j])}</td><td>${x.weights[j].toFixed(4)}</td></tr>`,
-      )}</tbody>
-    </table></div></details>`;
+    const heads = [t('token'), 'q·k', '÷ √dk', 'exp', t('weight')].map((name) => html`<th scope="col">${name}</th>`);
+    const row = (
+      /** @type {string} */ label,
+      /** @type {number} */ j,
+    ) => html`<tr class=${j === x.j ? 'on' : ''}><th scope="row">${label}</th>
+      ${[x.row.scores[j], x.row.scaled[j], x.exps[j]].map((value) => html`<td>${shown(value)}</td>`)}<td>${x.weights[j].toFixed(4)}</td></tr>`;
+    const table = () => html`<table><thead><tr>${heads}</tr></thead><tbody>${this.labels.map(row)}</tbody></table>`;
+    return this.fold('row', t('rowTable', { n: x.n }), table);
   }
 }

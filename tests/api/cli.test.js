@@ -1,0 +1,124 @@
+/** The command line as people call it. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { inTree } from './golden.js';
+import { TINY_FOLDER } from './tiny_model.js';
+
+const TEXT = "The animal didn't cross the street because it was too tired.";
+const folder = mkdtempSync(join(tmpdir(), 'qkv-cli-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** @param {...string} args */
+const qkv = (...args) => start(inTree('web/cli/qkv.js'), args);
+
+/** @param {string} program @param {string[]} args @param {Record<string, string>} [env] */
+function start(program, args, env = {}) {
+  const options = /** @type {const} */ ({ encoding: 'utf8', cwd: folder, maxBuffer: 2 ** 26 });
+  const { stdout, stderr, status } = spawnSync(process.execPath, [program, ...args], {
+    ...options,
+    env: { ...process.env, ...env },
+  });
+  return { stdout, stderr, status };
+}
+
+/** @param {ReturnType<typeof qkv>} result @param {number} status @param {...(string | RegExp)} words */
+function failed({ stdout, stderr, status: got }, status, ...words) {
+  assert.deepEqual([stdout, got], ['', status], stderr);
+  assert.match(stderr, /^qkv: [^\n]+\n$/, 'one sentence, no stack trace');
+  for (const word of words)
+    assert.ok(typeof word === 'string' ? stderr.includes(word) : word.test(stderr), `${word} in ${stderr}`);
+}
+
+test('a heat map has the tokens on both axes and the shades of the weights', () => {
+  const { stdout, stderr, status } = qkv(TEXT, '--layer', '3', '--head', '1');
+  assert.deepEqual([stderr, status], ['', 0]);
+  assert.match(stdout, /^minilm \(q10\), layer 3, head 1: weights, \d+\.\d ms\n/);
+  assert.match(stdout, /^ +it +▓▓ +animal 0\.67\d?$/m);
+  assert.equal(stdout.split('\n').filter((line) => /[█▓▒░]/.test(line)).length, 17);
+  assert.ok(!stdout.includes('\u001b'));
+});
+
+test('rows of the CSV sum to 1 within 1e-6', () => {
+  const { stdout, status } = qkv(TEXT, '--layer', '4', '--head', '7', '--format', 'csv');
+  assert.equal(status, 0);
+  const lines = stdout.trimEnd().split('\r\n').slice(1);
+  assert.equal(lines.length, 16);
+  for (const line of lines) {
+    const sum = line
+      .split(',')
+      .slice(-16)
+      .reduce((total, cell) => total + Number(cell), 0);
+    assert.ok(Math.abs(sum - 1) < 1e-6, line);
+  }
+});
+
+test('JSON, NPY and SVG go to a file or to the output', () => {
+  const parsed = JSON.parse(qkv(TEXT, '--format', 'json', '--stage', 'q', '--layer', '2', '--head', '3').stdout);
+  assert.deepEqual(
+    [parsed.model, parsed.layer, parsed.head, parsed.stage, parsed.shape],
+    ['minilm', 2, 3, 'q', [16, 32]],
+  );
+  const file = join(folder, 'x.npy');
+  assert.deepEqual(qkv(TEXT, '--format', 'npy', '--out', file), { stdout: '', stderr: '', status: 0 });
+  assert.equal(readFileSync(file).length, 128 + 16 * 16 * 4);
+  assert.match(qkv(TEXT, '--format', 'svg', '--stage', 'hidden').stdout, /^<svg [\s\S]*<\/svg>\n$/);
+});
+
+test('a pair, another model, another precision', () => {
+  const pair = JSON.parse(qkv('Who was tired?', '--pair', 'The animal.', '--format', 'json').stdout);
+  assert.deepEqual(pair.keys.filter((/** @type {string} */ key) => key === '[SEP]').length, 2);
+  const f32 = qkv('a b', '--precision', 'f32');
+  assert.match(f32.stdout, /^minilm \(f32\)/);
+  failed(qkv('text', '--model', TINY_FOLDER), 1, 'tokenizer.json');
+});
+
+test('a long text is cut with a message that has both counts', () => {
+  const { stderr, status, stdout } = qkv(new Array(10_000).fill('word').join(' '), '--format', 'csv');
+  assert.equal(status, 0);
+  assert.match(stderr, /^qkv: .*10002.*512.*\n$/);
+  assert.equal(stdout.trimEnd().split('\r\n').length, 513);
+});
+
+test('--help and --version', () => {
+  assert.match(qkv('--help').stdout, /^Usage: qkv "text" \[options\]\n/);
+  assert.equal(qkv('--version').stdout, `${JSON.parse(readFileSync(inTree('package.json'), 'utf8')).version}\n`);
+});
+
+test('bad usage ends with 2 and one sentence', () => {
+  failed(qkv(TEXT, '--layer', '99'), 2, '--layer', '99', '0 to 5');
+  failed(qkv(TEXT, '--head', '12'), 2, '--head', '12', '0 to 11');
+  for (const layer of ['8x', '1.5', 'NaN', '', '1e3', '99999999999999999999'])
+    failed(qkv(TEXT, `--layer=${layer}`), 2, '--layer');
+  failed(qkv(TEXT, '--layer', '-1'), 2, '--layer');
+  failed(qkv(TEXT, '--layer'), 2, '--layer');
+  failed(qkv(TEXT, '--wat'), 2, '--wat');
+  failed(qkv(TEXT, '--format', 'png'), 2, 'heatmap, json, csv, npy, svg');
+  failed(qkv(TEXT, '--stage', 'queries'), 2, 'qLinear');
+  failed(qkv(TEXT, '--kind', 'cross'), 2, 'encoder');
+  failed(qkv(TEXT, '--precision', 'f64'), 2, 'q10');
+  failed(qkv(), 2, 'no text');
+  failed(qkv('two', 'texts'), 2, 'quotes');
+  for (const empty of ['', '   ', '\n']) failed(qkv(empty), 2, 'empty');
+});
+
+test('other failures end with 1 and one sentence', () => {
+  failed(qkv(TEXT, '--model', '/no/such/folder'), 1, '/no/such/folder');
+  failed(qkv(TEXT, '--model', folder), 1, 'config.json');
+  failed(qkv(TEXT, '--out', '/no/such/folder/file.txt'), 1, '/no/such/folder/file.txt');
+});
+
+test('as npm installs it there is no model, and it says how to name one', () => {
+  const installed = join(folder, 'node_modules/qkv');
+  mkdirSync(installed, { recursive: true });
+  const { files } = JSON.parse(readFileSync(inTree('package.json'), 'utf8'));
+  for (const path of ['package.json', ...files]) cpSync(inTree(path), join(installed, path), { recursive: true });
+  const program = join(installed, 'web/cli/qkv.js');
+  failed(start(program, [TEXT]), 2, '--model DIR');
+  symlinkSync(inTree('web/models/minilm'), join(folder, 'minilm'));
+  const { stdout, status } = start(program, [TEXT, '--model', 'minilm', '--layer', '3', '--head', '1']);
+  assert.deepEqual([status, /animal 0\.67/.test(stdout)], [0, true]);
+});

@@ -1,0 +1,89 @@
+/** What happens after a trap. The real module has none to offer, so these tests assemble a small one that traps. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCore, createEngine, liveCore } from '../../web/lib/engine.js';
+import { qkvError } from './golden.js';
+
+const I32 = 127;
+const [FUNCTION, MEMORY] = [0, 2];
+const ABOUT = 'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nkinds\nstages\nstats\nconfig\ninput\nslots\n';
+
+/** @param {number[]} content */
+const sized = (content) => [...leb(content.length), ...content];
+
+/** @param {number} value @returns {number[]} */
+const leb = (value) => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >> 7)]);
+
+/** @param {string} text */
+const name = (text) => sized([...Buffer.from(text)]);
+
+/**
+ * (module (memory 1) (data "…about…") and functions without parameters that return an i32), each given by its code.
+ * @param {Record<string, number[]>} functions
+ */
+function assemble(functions) {
+  const entries = Object.entries(functions);
+  const section = (/** @type {number} */ id, /** @type {number[][]} */ items) => [
+    id,
+    ...sized([...leb(items.length), ...items.flat()]),
+  ];
+  return new Uint8Array([
+    ...[0, 97, 115, 109, 1, 0, 0, 0],
+    ...section(1, [[96, 0, 1, I32]]),
+    ...section(
+      3,
+      entries.map(() => [0]),
+    ),
+    ...section(5, [[0, 1]]),
+    ...section(7, [[...name('memory'), MEMORY, 0], ...entries.map(([key], i) => [...name(key), FUNCTION, i])]),
+    ...section(
+      10,
+      entries.map(([, code]) => sized([0, ...code, 11])),
+    ),
+    ...section(11, [[0, 65, 8, 11, ...sized([...Buffer.from(`${ABOUT}\0`)])]]),
+  ]);
+}
+
+const constant = (/** @type {number} */ value) => [65, value];
+const UNREACHABLE = [0];
+const CALL_ITSELF = [16, 3];
+const FUNCTIONS = {
+  qkv_abi: constant(1),
+  qkv_describe: constant(8),
+  qkv_heap_used: constant(5),
+  qkv_deep: CALL_ITSELF,
+  qkv_trap: UNREACHABLE,
+};
+const module = new WebAssembly.Module(assemble(FUNCTIONS));
+
+for (const [what, call] of [
+  ['a trap', 'qkv_trap'],
+  ['an overflow of the stack', 'qkv_deep'],
+]) {
+  test(`after ${what} the instance answers nothing but the error`, async () => {
+    const core = await createCore(module);
+    assert.equal(core.call('qkv_heap_used'), 5);
+    assert.throws(() => core.call(call), qkvError('crash', `The engine stopped in ${call}`, 'Load the model again'));
+    assert.equal(core.isAlive(), false);
+    assert.throws(() => core.call('qkv_heap_used'), qkvError('crash', call));
+    // Freeing must stay harmless: dispose() and finally blocks do it.
+    core.free(64);
+  });
+}
+
+test('the engine takes a new instance for the next model', async () => {
+  const engine = await createEngine({ module, variant: 'simd', wasmBytes: 0 });
+  const first = await liveCore(engine);
+  assert.equal(await liveCore(engine), first);
+  assert.throws(() => first.call('qkv_trap'), qkvError('crash'));
+  const second = await liveCore(engine);
+  assert.notEqual(second, first);
+  assert.equal(second.call('qkv_heap_used'), 5);
+  assert.equal(engine.memory().used, 5);
+});
+
+test('an export that is missing means another version', async () => {
+  const core = await createCore(module);
+  assert.throws(() => core.call('qkv_forward', 1, 0, 1), qkvError('wasm', 'qkv_forward'));
+  assert.equal(core.isAlive(), true);
+});

@@ -1,0 +1,60 @@
+/** What the wasm module says of itself, and memory that grows under our hands. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseDescription, writeStruct } from '../../web/lib/describe.js';
+import { createHeap } from '../../web/lib/heap.js';
+import { qkvError } from './golden.js';
+
+const TEXT = `version 1.2.3
+statuses OK:0 MEMORY:3
+precisions f32 q10
+planes f32 scale
+kinds encoder
+stages x weights
+stats entropy
+config layers:i32 norm_eps:f32 table:i32
+input ids:ptr scale:f32
+slots tokens:model:table q.bias:layer:vector
+`;
+
+test('names get the numbers of their places, statuses their own', () => {
+  const description = parseDescription(TEXT);
+  assert.equal(description.version, '1.2.3');
+  assert.deepEqual(
+    [...description.statuses],
+    [
+      [0, 'OK'],
+      [3, 'MEMORY'],
+    ],
+  );
+  assert.deepEqual(description.planes, ['f32', 'scale']);
+  assert.deepEqual(description.slots.get('q.bias'), { index: 1, scope: 'layer', role: 'vector' });
+});
+
+test('a line that is missing and a type that is unknown mean another version', () => {
+  assert.throws(() => parseDescription(TEXT.replace(/^stats.*\n/m, '')), qkvError('wasm', 'stats', 'same version'));
+  assert.throws(() => parseDescription(TEXT.replace('table:i32', 'table:i64')), qkvError('wasm', 'table:i64'));
+});
+
+test('a struct is written field by field, and a field that nobody sets is an error', () => {
+  const { config } = parseDescription(TEXT);
+  const view = new DataView(new ArrayBuffer(12));
+  writeStruct(view, config, { layers: -2, norm_eps: 0.5, table: 7 });
+  assert.deepEqual([view.getInt32(0, true), view.getFloat32(4, true), view.getInt32(8, true)], [-2, 0.5, 7]);
+  assert.throws(() => writeStruct(view, config, { layers: 1, norm_eps: 1 }), qkvError('wasm', '"table"'));
+});
+
+test('the heap goes on working after memory has grown', () => {
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const heap = createHeap(memory);
+  heap.writeFloat32(16, [1, 2, 3]);
+  heap.writeBytes(64, [...Buffer.from('text'), 0]);
+  const copy = heap.readFloat32(16, 3);
+  memory.grow(2);
+  assert.deepEqual([...copy], [1, 2, 3]);
+  assert.deepEqual([...heap.readFloat32(16, 3)], [1, 2, 3]);
+  assert.equal(heap.readText(64), 'text');
+  assert.equal(heap.size(), 3 * 65536);
+  heap.writeInt32(2 * 65536, [-1]);
+  assert.deepEqual([...heap.bytes(2 * 65536, 4)], [255, 255, 255, 255]);
+});

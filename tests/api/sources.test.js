@@ -1,0 +1,154 @@
+/** Loading over HTTP and from damaged folders: one sentence each, and the next load works. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import { loadModel } from 'qkv';
+import { assertSameBits, BUNDLED, qkvError } from './golden.js';
+import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
+
+/** @typedef {import('node:http').ServerResponse} ServerResponse */
+
+const files = tinyFiles();
+const weights = files['model.safetensors'];
+/** @type {Record<string, (response: ServerResponse) => void>} what a folder answers for model.safetensors */
+const FOLDERS = {
+  good: (response) => response.end(weights),
+  html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><p>Sign in'),
+  gone: (response) => response.writeHead(404).end(),
+  private: (response) => response.writeHead(401).end(),
+  gated: (response) => response.writeHead(403).end(),
+  busy: (response) => response.writeHead(429).end(),
+  broken: (response) => response.writeHead(500).end(),
+  short: (response) => response.end(weights.subarray(0, weights.length - 2)),
+  long: (response) => response.end(Buffer.concat([weights, Buffer.from('PK')])),
+  // Says more than it sends, then hangs up.
+  cut: (response) => {
+    response.writeHead(200, { 'content-length': weights.length });
+    response.write(weights.subarray(0, 5000), () => response.destroy());
+  },
+  lfs: (response) => response.end('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 78224\n'),
+  slow: (response) => {
+    response.writeHead(200, { 'content-length': weights.length });
+    response.write(weights.subarray(0, 5000));
+  },
+  loop: (response) => response.writeHead(302, { location: '/loop/model.safetensors' }).end(),
+};
+const server = createServer((request, response) => {
+  const [, folder, file] = (request.url ?? '').split('/');
+  if (file === 'config.json') return response.end(files['config.json']);
+  if (file !== 'model.safetensors' || !FOLDERS[folder]) return response.writeHead(404).end();
+  return FOLDERS[folder](response);
+});
+let base = '';
+
+before(async () => {
+  await new Promise((done) => server.listen(0, '127.0.0.1', () => done(null)));
+  base = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`;
+});
+after(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+test('a folder, its URL, files and bytes give the same model', async () => {
+  const dropped = Object.entries(files).map(([name, bytes]) => new File([new Uint8Array(bytes)], name));
+  const sources = [
+    TINY_FOLDER,
+    new URL(`file://${TINY_FOLDER}`),
+    `${base}/good`,
+    new URL(`${base}/good/`),
+    dropped,
+    files,
+  ];
+  /** @type {Float32Array | undefined} */
+  let expected;
+  for (const source of sources) {
+    const model = await loadModel(source);
+    const { data } = await (await model.forward({ ids: [1, 2, 3] })).hidden(2);
+    expected ??= data;
+    assertSameBits(data, expected, String(source));
+    model.dispose();
+  }
+});
+
+for (const [folder, code, ...words] of /** @type {[string, string, ...string[]][]} */ ([
+  ['html', 'format', 'HTML'],
+  ['gone', 'missing', 'model.safetensors'],
+  ['private', 'network', '401'],
+  ['gated', 'network', '403'],
+  ['busy', 'network', '429'],
+  ['broken', 'network', '500'],
+  ['short', 'format', 'cut short'],
+  ['long', 'format', 'after the last tensor'],
+  ['lfs', 'format', 'LFS'],
+  ['loop', 'network'],
+])) {
+  test(`a server that answers like "${folder}" is named with what it did`, () =>
+    assert.rejects(loadModel(`${base}/${folder}`), qkvError(code, ...words)));
+}
+
+test('a download that breaks off is a network or format error, and the next one works', async () => {
+  await assert.rejects(
+    loadModel(`${base}/cut`),
+    ({ name, code }) => name === 'QkvError' && ['network', 'format'].includes(code),
+  );
+  await loadModel(`${base}/good`);
+});
+
+test('a download can be cancelled while it waits for more', async () => {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 100);
+  await assert.rejects(loadModel(`${base}/slow`, { signal: controller.signal }), qkvError('aborted'));
+});
+
+test('weights that do not belong to config.json are refused by shape, by name and by number', async () => {
+  const load = (/** @type {Record<string, unknown>} */ changes) =>
+    loadModel({ ...files, 'config.json': tinyConfig(changes) });
+  await assert.rejects(
+    load({ vocab_size: 74 }),
+    qkvError('weight', 'embeddings.word_embeddings.weight', '[73,25]', '[74,25]', 'config.json'),
+  );
+  await assert.rejects(load({ intermediate_size: 80 }), qkvError('weight', 'shape'));
+  await assert.rejects(load({ num_hidden_layers: 3 }), qkvError('weight', 'layer 2'));
+  await assert.rejects(
+    load({ num_attention_heads: 7 }),
+    qkvError('config', 'hidden_size', '25', 'num_attention_heads', '7'),
+  );
+  const one = await load({ num_hidden_layers: 1 });
+  assert.equal(one.info.layers, 1);
+});
+
+test('a file that is renamed, missing or empty is named', async () => {
+  const only = (/** @type {Record<string, Uint8Array>} */ some) => loadModel(some);
+  await assert.rejects(only({}), ({ name }) => name === 'QkvError');
+  await assert.rejects(only({ 'config.json': files['config.json'] }), qkvError('missing', 'model.safetensors'));
+  await assert.rejects(only({ 'model.safetensors': weights }), qkvError('missing', 'config.json'));
+  await assert.rejects(
+    only({ ...files, 'model.safetensors': new Uint8Array() }),
+    qkvError('format', 'model.safetensors'),
+  );
+  const zip = Buffer.concat([Buffer.from('PK\u0003\u0004'), Buffer.alloc(100)]);
+  await assert.rejects(
+    only({ ...files, 'model.safetensors': zip }),
+    qkvError('format', 'model.safetensors', /zip|PyTorch/i),
+  );
+  await assert.rejects(
+    only({ ...files, 'tokenizer.json': Buffer.from('{}') }),
+    qkvError('tokenizer', 'tokenizer.json'),
+  );
+  await assert.rejects(only({ ...files, 'tokenizer.json': Buffer.from('<html>') }), ({ name }) => name === 'QkvError');
+});
+
+test('NaN and infinity in weights are loaded and shown as they are', async () => {
+  const bytes = Buffer.from(weights);
+  bytes.writeFloatLE(Number.NaN, bytes.length - 4);
+  const model = await loadModel({ ...files, 'model.safetensors': bytes });
+  const run = await model.forward({ ids: [1, 2] });
+  assert.equal((await run.getWeights(0, 0)).rows, 2);
+});
+
+test('a tokenizer with ids that the model does not have is refused', async () => {
+  const tokenizer = readFileSync(`${BUNDLED}/tokenizer.json`);
+  await assert.rejects(loadModel({ ...files, 'tokenizer.json': tokenizer }), qkvError('tokenizer'));
+});

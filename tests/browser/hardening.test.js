@@ -1,0 +1,163 @@
+/** Strict policy, no foreign host, small download, assistive technology, and a page that survives what goes wrong. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, relative } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { PAGE_FOLDER, runOf, startBrowser, statusOf } from './visit.js';
+
+const LARGEST_DOWNLOAD = 300 * 1024;
+
+/** @type {Awaited<ReturnType<typeof startBrowser>>} */
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser.close());
+
+test('the page without its model is at most 300 KB of gzip', () => {
+  const files = readdirSync(PAGE_FOLDER, { recursive: true }).map(String);
+  const sizes = files
+    .map((file) => join(PAGE_FOLDER, file))
+    .filter((file) => !relative(PAGE_FOLDER, file).startsWith('models') && statSync(file).isFile())
+    .map((file) => gzipSync(readFileSync(file), { level: 9 }).length);
+  const sum = sizes.reduce((a, b) => a + b, 0);
+  assert.ok(sizes.length >= 4 && sum <= LARGEST_DOWNLOAD, `${sum} bytes in ${sizes.length} files`);
+});
+
+test('the policy is strict, and nothing on the page runs into it or leaves the host', async () => {
+  const { page, troubles, requests, origin } = await browser.visit();
+  const policy = await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute('content');
+  for (const part of [
+    "default-src 'none'",
+    "script-src 'self' 'wasm-unsafe-eval'",
+    "style-src 'self'",
+    "require-trusted-types-for 'script'",
+  ]) {
+    assert.ok(policy?.includes(part), part);
+  }
+  assert.doesNotMatch(policy ?? '', /unsafe-inline|'unsafe-eval'|\*(?!\.hf\.co)/);
+  for (const view of ['Lines', 'Text', 'Matrix']) await page.getByRole('button', { name: view, exact: true }).click();
+  await page.getByText('All 32 numbers').click();
+  await page.getByText('The weights as a table').click();
+  await page.getByRole('button', { name: /^中文/ }).click();
+  assert.deepEqual(troubles, []);
+  assert.deepEqual(
+    requests.filter((url) => !url.startsWith(origin) && !url.startsWith('blob:')),
+    [],
+  );
+});
+
+/** @type {[string, string, (route: import('playwright-core').Route) => Promise<void>, RegExp][]} */
+const FAILURES = [
+  [
+    'an HTML page where config.json should be',
+    '**/config.json',
+    (route) => route.fulfill({ status: 200, contentType: 'text/html', body: '<!doctype html><title>hi</title>' }),
+    /config\.json/,
+  ],
+  [
+    'a 404 for the weights',
+    '**/model.safetensors',
+    (route) => route.fulfill({ status: 404, body: 'no' }),
+    /model\.safetensors/,
+  ],
+  [
+    'an HTML page where the weights should be',
+    '**/model.safetensors',
+    (route) => route.fulfill({ status: 200, contentType: 'text/html', body: `<!doctype html>${' '.repeat(4000)}` }),
+    /model\.safetensors/,
+  ],
+  ['a server that hangs up', '**/tokenizer.json', (route) => route.abort('connectionreset'), /tokenizer\.json/],
+];
+
+for (const [what, files, answer, said] of FAILURES) {
+  test(`${what}: one clear sentence, and trying again works`, async () => {
+    const { page } = await browser.visit({ ready: false, prepare: (page) => page.route(files, answer) });
+    const alert = page.getByRole('alert');
+    await alert.waitFor({ timeout: 20_000 });
+    const sentence = (await alert.textContent()) ?? '';
+    assert.match(sentence, said);
+    assert.ok(sentence.length < 400, sentence);
+    await page.getByRole('textbox', { name: 'Sentence' }).fill('still alive');
+    await page.unroute(files);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await runOf(page, 'alive');
+    assert.equal(await page.getByRole('alert').count(), 0);
+  });
+}
+
+test('weights that end too early: one clear sentence, page alive', async () => {
+  const prepare = (/** @type {import('playwright-core').Page} */ page) =>
+    page.route('**/model.safetensors', async (route) => {
+      const whole = readFileSync(join(PAGE_FOLDER, 'models/minilm/model.safetensors'));
+      await route.fulfill({ status: 200, contentType: 'application/octet-stream', body: whole.subarray(0, 2_000_000) });
+    });
+  const { page } = await browser.visit({ ready: false, prepare });
+  await page.getByRole('alert').waitFor({ timeout: 20_000 });
+  assert.match((await page.getByRole('alert').textContent()) ?? '', /model\.safetensors/);
+  await page.unroute('**/model.safetensors');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await runOf(page);
+});
+
+test('loading shows bytes, can be cancelled and taken up again', async () => {
+  /** @type {() => void} */
+  let go = () => {};
+  const held = new Promise((resolve) => {
+    go = () => resolve(null);
+  });
+  const prepare = (/** @type {import('playwright-core').Page} */ page) =>
+    page.route('**/model.safetensors', async (route) => {
+      await held;
+      await route.continue().catch(() => {});
+    });
+  const { page, troubles } = await browser.visit({ ready: false, prepare });
+  await page.getByRole('progressbar').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('Loading was cancelled').waitFor();
+  go();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await runOf(page);
+  assert.equal(await page.getByRole('progressbar').count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
+test('a model folder from the disk is loaded without any request', async () => {
+  const { page, requests } = await browser.visit();
+  const before = requests.length;
+  await page.getByRole('button', { name: /MiniLM/ }).click();
+  await page.locator('#model-dialog input[type=file]').setInputFiles(join(PAGE_FOLDER, 'models/minilm'));
+  await page.waitForFunction(() => globalThis.qkv?.run === null, null, { timeout: 60_000 }).catch(() => {});
+  await page.getByRole('button', { name: /^minilm/ }).waitFor({ timeout: 60_000 });
+  await runOf(page);
+  assert.match((await statusOf(page)) ?? '', /^it → animal/);
+  const asked = requests.slice(before).filter((url) => url.includes('/models/'));
+  assert.deepEqual(asked, []);
+});
+
+test('assistive technology finds no serious fault, in both themes and all views', async () => {
+  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  for (const hash of ['#view=matrix&theme=light', '#view=lines&theme=dark&lang=zh', '#view=text&theme=light']) {
+    const { page } = await browser.visit({ hash });
+    await page
+      .getByRole('group')
+      .locator('summary')
+      .first()
+      .click()
+      .catch(() => {});
+    await page.evaluate(axe);
+    const faults = await page.evaluate(async () => {
+      const { violations } = await /** @type {any} */ (globalThis).axe.run();
+      return violations
+        .filter((/** @type {any} */ violation) => ['serious', 'critical'].includes(violation.impact))
+        .map(
+          (/** @type {any} */ violation) =>
+            `${violation.id}: ${violation.nodes[0].html} ${violation.nodes[0].failureSummary}`,
+        );
+    });
+    assert.deepEqual(faults, [], hash);
+    await page.context().close();
+  }
+});

@@ -1,0 +1,114 @@
+/** The state of the page lives in its address, and an address is not trusted. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { FIRST_SIGHT, MAX_LINK_TEXT, readHash, writeHash } from '../../web/page/hash.js';
+import { expectedStatus, runOf, startBrowser, statusOf, waitForStatus } from './visit.js';
+
+/** @type {Awaited<ReturnType<typeof startBrowser>>} */
+let browser;
+before(async () => {
+  browser = await startBrowser();
+});
+after(() => browser.close());
+
+test('a state is the same after it was written and read', () => {
+  const texts = ['plain', '', 'a&layer=0#?%20+ é 北京 "<b>', 'x'.repeat(MAX_LINK_TEXT)];
+  for (const text of texts) {
+    /** @type {import('../../web/page/hash.js').PageState} */
+    const state = { text, layer: 4, head: 7, row: 2, col: 5, view: 'lines', scale: 'log', lang: 'zh', theme: 'dark' };
+    assert.deepEqual(readHash(writeHash(state)), state);
+  }
+  assert.match(
+    writeHash({ ...FIRST_SIGHT, text: 'hi', lang: 'zh', theme: 'dark' }),
+    /^#text=hi&layer=3&head=1&row=10&col=2&view=matrix&lang=zh&theme=dark$/,
+  );
+});
+
+test('what is not valid in a hash is left out, field by field', () => {
+  const first = { ...FIRST_SIGHT };
+  for (const hash of [
+    '',
+    '#',
+    '#%',
+    '#%E0%A4%A',
+    '#__proto__=1&constructor=2',
+    '#lang=xx',
+    '#view=<script>',
+    '#theme=javascript:',
+  ]) {
+    assert.deepEqual(readHash(hash), first, hash);
+  }
+  for (const bad of ['-1', '1.5', '1e3', 'NaN', '99999', '', ' 1', '0x1'])
+    assert.deepEqual(readHash(`#layer=${bad}`), first, bad);
+  assert.deepEqual(readHash(`#text=${'a'.repeat(1e6)}`), first);
+  assert.equal(readHash(`#text=${'a'.repeat(5000)}`).text.length, MAX_LINK_TEXT);
+  assert.equal(readHash('#layer=9999').layer, 9999);
+  assert.equal(Object.getPrototypeOf(readHash('#__proto__=x')), Object.prototype);
+});
+
+test('a link restores text, head, cell, view, language and theme', async () => {
+  const hash = '#text=The+keys+to+the+cabinet+are+here&layer=4&head=7&row=2&col=5&view=lines&lang=zh&theme=dark';
+  const { page, troubles } = await browser.visit({ hash });
+  assert.equal(await page.getByRole('textbox', { name: '句子' }).inputValue(), 'The keys to the cabinet are here');
+  assert.equal(await statusOf(page), await expectedStatus(page, { layer: 4, head: 7, row: 2, col: 5 }));
+  assert.equal(await page.getByRole('gridcell', { selected: true }).getAttribute('aria-label'), '第 4 层，第 7 头');
+  assert.equal(await page.locator('qkv-lines').count(), 1);
+  assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
+  assert.equal(await page.locator('html').getAttribute('lang'), 'zh-Hans');
+  assert.deepEqual(troubles, []);
+});
+
+test('hostile addresses show a picture, ask no other server and bring no error', async () => {
+  const hostile = [
+    `#text=${'x'.repeat(1_000_000)}`,
+    '#%',
+    '#text=%E0%A4%A&layer=%',
+    '#layer=9999&head=9999&row=9999&col=9999',
+    '#layer=-1&head=1e9&lang=xx&view=__proto__&theme=none',
+    '#__proto__=1&constructor=2&text=hello',
+    '#model=https://evil.example/model&model=javascript:alert(1)&text=hello',
+    `#text=${encodeURIComponent('<img src=x onerror=alert(1)>')}`,
+  ];
+  for (const hash of hostile) {
+    const { page, troubles, requests, origin } = await browser.visit({ hash });
+    assert.match((await statusOf(page)) ?? '', / → .* \d\.\d{4}$/, hash.slice(0, 60));
+    assert.equal(await page.getByRole('gridcell').count(), 72);
+    assert.deepEqual(troubles, [], hash.slice(0, 60));
+    assert.deepEqual(
+      requests.filter((url) => !url.startsWith(origin)),
+      [],
+    );
+    await page.context().close();
+  }
+});
+
+test('the address follows, and the back button leads back', async () => {
+  const { page } = await browser.visit();
+  await page.getByRole('gridcell', { name: 'Layer 0, head 2', exact: true }).click();
+  await page.getByRole('heading', { name: 'Layer 0, head 2' }).waitFor();
+  assert.match(page.url(), /layer=0&head=2&row=10&col=2&view=matrix/);
+  await page.getByRole('button', { name: 'who is “he”?' }).click();
+  await page.waitForFunction(() => globalThis.qkv?.run?.tokens[1].text === 'she');
+  await page.goBack();
+  await page.waitForFunction(() => globalThis.qkv?.run?.tokens[2].text === 'animal');
+  await waitForStatus(page, await expectedStatus(page, { layer: 0, head: 2, row: 10, col: 2 }));
+  await page.goBack();
+  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 10, col: 2 }));
+  assert.equal(await page.getByRole('textbox', { name: 'Sentence' }).inputValue(), FIRST_SIGHT.text);
+});
+
+test('typing and moving are in the address soon after', async () => {
+  const { page } = await browser.visit();
+  await page.getByRole('textbox', { name: 'Sentence' }).fill('hello brave new world');
+  await runOf(page, 'world');
+  await page.waitForURL(/text=hello\+brave\+new\+world/);
+});
+
+test('the copied link is the whole state', async () => {
+  const { page, url } = await browser.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.getByRole('button', { name: 'Copy link' }).click();
+  await page.getByText('Copied').waitFor();
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(link.startsWith(`${url}#text=The+animal`), link);
+  assert.deepEqual(readHash(new URL(link).hash), FIRST_SIGHT);
+});

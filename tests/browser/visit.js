@@ -1,0 +1,153 @@
+/**
+ * How the browser tests visit the page: the built files behind a plain static server, in a folder that is not the root,
+ * and headless Chromium with an eye on everything that must not happen (console errors, policy violations, foreign
+ * requests). QKV_PAGE names another folder of built files than build/page.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createReadStream, existsSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+/** @typedef {import('playwright-core').Page} Page */
+/** @typedef {import('playwright-core').BrowserContextOptions} ContextOptions */
+/** @typedef {{ page: Page, origin: string, url: string, troubles: string[], requests: string[] }} Visit */
+
+export const PAGE_FOLDER = process.env.QKV_PAGE ?? fileURLToPath(new URL('../../build/page', import.meta.url));
+const SUB_FOLDER = '/some/where/qkv/';
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.wasm': 'application/wasm',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+};
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** @returns {Promise<{ origin: string, url: string, close: () => void }>} */
+async function servePage() {
+  assert.ok(existsSync(join(PAGE_FOLDER, 'index.html')), `${PAGE_FOLDER} holds no built page; run ./build.sh wasm`);
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const file = normalize(
+      join(PAGE_FOLDER, pathname.slice(SUB_FOLDER.length), pathname.endsWith('/') ? 'index.html' : ''),
+    );
+    if (!pathname.startsWith(SUB_FOLDER) || !file.startsWith(PAGE_FOLDER) || !existsSync(file)) {
+      response.writeHead(404, { 'content-type': 'text/html' }).end('<!doctype html><title>not here</title>');
+      return;
+    }
+    const type = TYPES[/** @type {keyof typeof TYPES} */ (extname(file))] ?? 'application/octet-stream';
+    response.writeHead(200, { 'content-type': type, 'content-length': statSync(file).size });
+    createReadStream(file).pipe(response);
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)));
+  const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const origin = `http://127.0.0.1:${address.port}`;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { origin, url: origin + SUB_FOLDER, close };
+}
+
+function findChromium() {
+  const names = ['chromium', 'chromium-browser', 'google-chrome'];
+  return (
+    process.env.CHROMIUM ??
+    execFileSync('sh', ['-c', names.map((name) => `command -v ${name}`).join(' || ')], { encoding: 'utf8' }).trim()
+  );
+}
+
+/** One server and one browser for a test file. */
+export async function startBrowser() {
+  const server = await servePage();
+  const browser = await chromium.launch({ executablePath: findChromium(), args: FLAGS });
+
+  /**
+   * @param {{ hash?: string, ready?: boolean, prepare?: (page: Page) => Promise<unknown> } & ContextOptions} [options]
+   * ready: wait until the first run is drawn
+   * @returns {Promise<Visit>}
+   */
+  async function visit({ hash = '', ready = true, prepare, ...context } = {}) {
+    const page = await (await browser.newContext({ locale: 'en-US', ...context })).newPage();
+    /** @type {string[]} */
+    const troubles = [];
+    /** @type {string[]} */
+    const requests = [];
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) troubles.push(message.text());
+    });
+    page.on('pageerror', (error) => troubles.push(String(error)));
+    page.on('request', (request) => requests.push(request.url()));
+    await page.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', (event) =>
+        console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+      );
+    });
+    await prepare?.(page);
+    await page.goto(server.url + hash);
+    if (ready) await runOf(page);
+    return { page, origin: server.origin, url: server.url, troubles, requests };
+  }
+
+  return {
+    visit,
+    async close() {
+      await browser.close();
+      server.close();
+    },
+  };
+}
+
+/**
+ * Waits until a run is drawn, and for the given text if there is one.
+ * @param {Page} page
+ * @param {string} [lastToken] text of the run's last ordinary token
+ */
+export async function runOf(page, lastToken) {
+  await page.waitForFunction(
+    (wanted) => {
+      const tokens = globalThis.qkv?.run?.tokens;
+      return tokens && (wanted === undefined || tokens.at(-2)?.text === wanted);
+    },
+    lastToken,
+    { timeout: 60_000 },
+  );
+}
+
+/** What the status region says. @param {Page} page */
+export const statusOf = async (page) => (await page.getByRole('status').textContent())?.trim();
+
+/**
+ * The status that the engine's own numbers call for.
+ * @param {Page} page
+ * @param {{ layer: number, head: number, row: number, col: number }} place
+ */
+export const expectedStatus = (page, place) =>
+  page.evaluate(async ({ layer, head, row, col }) => {
+    const run = globalThis.qkv?.run;
+    if (!run) throw new Error('no run');
+    const { cols, data } = await run.getWeights(layer, head);
+    return `${run.tokens[row].text} → ${run.tokens[col].text} ${data[row * cols + col].toFixed(4)}`;
+  }, place);
+
+/**
+ * Waits until the status region says something; fails with what it says instead.
+ * @param {Page} page
+ * @param {string} wanted
+ */
+export async function waitForStatus(page, wanted) {
+  const has = (/** @type {string} */ text) => document.querySelector('[role=status]')?.textContent?.trim() === text;
+  await page.waitForFunction(has, wanted, { timeout: 10_000 }).catch(() => {});
+  assert.equal(await statusOf(page), wanted);
+}

@@ -1,0 +1,115 @@
+/** What npm would publish: sizes, no imports, every export there, the command usable from the tarball alone. Needs what
+ * ./build.sh wasm makes. */
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { ROOT } from './sources.js';
+
+const WASM_LIMIT = 61_440;
+const MODULES = ['qkv.wasm', 'qkv-relaxed.wasm'];
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+/** @param {string} path */
+const built = (path) => join(ROOT, 'dist', path);
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @param {string} cwd
+ */
+function run(program, args, cwd) {
+  const done = spawnSync(program, args, { cwd, encoding: 'utf8' });
+  equal(done.status, 0, `${program} ${args.join(' ')}: ${done.stderr}`);
+  return done.stdout;
+}
+
+for (const name of MODULES) {
+  test(`${name} is at most ${WASM_LIMIT} bytes`, () => {
+    const { size } = statSync(built(name));
+    console.log(`${name}: ${size} bytes`);
+    ok(size <= WASM_LIMIT, `${size} bytes`);
+  });
+}
+
+test('qkv.wasm imports nothing and exports its memory and the engine', () => {
+  const module = new WebAssembly.Module(readFileSync(built('qkv.wasm')));
+  deepEqual(WebAssembly.Module.imports(module), []);
+  const names = WebAssembly.Module.exports(module).map(({ name }) => name);
+  for (const name of ['memory', 'qkv_init', 'qkv_forward', 'qkv_get_weights']) ok(names.includes(name), name);
+});
+
+test('the bundles hold no import', () => {
+  for (const name of ['index.js', 'worker.js']) {
+    const code = readFileSync(built(name), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
+    ok(!/^\s*import[\s{'"]|\bimport\(/m.test(code), name);
+  }
+});
+
+test('the bundles name the files beside them literally, so that other bundlers find them', () => {
+  const text = readFileSync(built('index.js'), 'utf8');
+  for (const name of [...MODULES, 'worker.js']) {
+    match(text, new RegExp(`new URL\\(['"]\\./${name}['"], import\\.meta\\.url\\)`));
+  }
+});
+
+test('every file that package.json names is there', () => {
+  const targets = Object.values(manifest.exports).flatMap((target) =>
+    typeof target === 'string' ? [target] : Object.values(target),
+  );
+  for (const target of [...targets, ...Object.values(manifest.bin)]) ok(existsSync(join(ROOT, target)), target);
+});
+
+test('dependencies have exact versions, and the lock file names no host', () => {
+  const { dependencies = {}, devDependencies } = manifest;
+  for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
+    match(String(version), /^\d+\.\d+\.\d+$/, name);
+  }
+  const lock = readFileSync(join(ROOT, 'package-lock.json'), 'utf8');
+  ok(!/"resolved": "(?!https:\/\/registry\.npmjs\.org\/)/.test(lock));
+});
+
+test('publint finds nothing', async () => {
+  const { messages, pkg } = await publint({ pkgDir: ROOT, strict: true });
+  // A worker exports nothing, which publint takes for CommonJS.
+  const real = messages.filter(({ code, path }) => code !== 'FILE_INVALID_FORMAT' || path[1] !== './worker');
+  deepEqual(
+    real.map((message) => formatMessage(message, pkg)),
+    [],
+  );
+});
+
+test('the tarball holds library, types and command, and works without the rest of the tree', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'qkv-package-'));
+  try {
+    const [{ filename, files }] = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder], ROOT));
+    const paths = files.map((/** @type {{ path: string }} */ file) => file.path);
+    for (const path of [
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/worker.js',
+      'dist/qkv.wasm',
+      'web/cli/qkv.js',
+      'LICENSE',
+    ]) {
+      ok(paths.includes(path), `${path} is missing in the tarball`);
+    }
+    const strange = paths.filter((/** @type {string} */ path) => /models\/|tests\/|src\/|\.safetensors$/.test(path));
+    deepEqual(strange, []);
+    run('tar', ['xzf', filename], folder);
+    match(run('node', [join(folder, 'package/web/cli/qkv.js'), '--help'], folder), /Usage: qkv/);
+    symlinkSync(join(ROOT, 'web/models/minilm'), join(folder, 'minilm'));
+    const csv = run(
+      'node',
+      [join(folder, 'package/web/cli/qkv.js'), 'one two', '--model', 'minilm', '--format', 'csv'],
+      folder,
+    );
+    ok(csv.trim().split('\n').length >= 4, csv);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,156 @@
+/** One-line faults that the native tests must notice: the line as it stands (once) in a file of src/, and what it becomes. */
+
+/** @typedef {{ part: string, breaks: string, file: string, line: string, becomes: string }} Mutant */
+
+/** @type {Mutant[]} */
+export const MUTANTS = [
+  {
+    part: 'softmax',
+    breaks: 'the last key is left out of the sum',
+    file: 'attention.c',
+    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
+    becomes: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys - 1, largest);',
+  },
+  {
+    part: 'softmax',
+    breaks: 'rows sum to 0.9999',
+    file: 'attention.c',
+    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
+    becomes: 'if (largest >= -FLOAT_MAX) return 0.9999f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
+  },
+  {
+    part: 'softmax',
+    breaks: 'a row with a NaN becomes zeros',
+    file: 'attention.c',
+    line: 'const float fill = largest < 0.0f ? 0.0f : __builtin_nanf("");',
+    becomes: 'const float fill = 0.0f;',
+  },
+  {
+    part: 'softmax',
+    breaks: 'the context keeps the exponentials undivided',
+    file: 'attention.c',
+    line: '.row_scale = scratch->inverse,',
+    becomes: '.row_scale = NULL,',
+  },
+  {
+    part: 'scaling',
+    breaks: 'divided by dk, not by its root',
+    file: 'run.c',
+    line: 'const double scale = input->has_scale ? (double)input->scale : 1.0 / __builtin_sqrt((double)model->config.head_dim);',
+    becomes: 'const double scale = input->has_scale ? (double)input->scale : 1.0 / (double)model->config.head_dim;',
+  },
+  {
+    part: 'scaling',
+    breaks: 'the temperature multiplies',
+    file: 'run.c',
+    line: 'run->scale = (float)(scale / (double)input->temperature);',
+    becomes: 'run->scale = (float)(scale * (double)input->temperature);',
+  },
+  {
+    part: 'scaling',
+    breaks: 'scores are not scaled',
+    file: 'block.c',
+    line: '.scale = b->scale,',
+    becomes: '.scale = 1.0f,',
+  },
+  {
+    part: 'mask',
+    breaks: 'every row takes the mask of the first',
+    file: 'block.c',
+    line: 'a.mask_stride = b->mask_rows > 1 ? (size_t)s->length : 0;',
+    becomes: 'a.mask_stride = 0;',
+  },
+  {
+    part: 'mask',
+    breaks: 'every head takes the mask of the first',
+    file: 'block.c',
+    line: 'a.mask = b->mask + (b->mask_heads > 1 ? (size_t)head * plane : 0);',
+    becomes: 'a.mask = b->mask + (b->mask_heads > 1 ? 0 * plane : 0);',
+  },
+  {
+    part: 'mask',
+    breaks: 'a window of rows takes the mask of the first rows',
+    file: 'inspect.c',
+    line: 'if (a.mask) a.mask += (size_t)row0 * a.mask_stride;',
+    becomes: 'if (a.mask) a.mask += 0;',
+  },
+  {
+    part: 'mask',
+    breaks: 'the mask applies in every layer',
+    file: 'run.c',
+    line: 'const int masked = run->mask && (!run->mask_layers || run->mask_layers[layer]);',
+    becomes: 'const int masked = run->mask && (!run->mask_layers || layer >= 0);',
+  },
+  {
+    part: 'mask',
+    breaks: 'a NaN behind the mask leaks',
+    file: 'attention.c',
+    line: 'if (is_finite_row(row, a->value_dim)) continue;',
+    becomes: 'if (is_finite_row(row, a->value_dim) || 1) continue;',
+  },
+  {
+    part: 'head split',
+    breaks: 'every head takes the keys of head 0',
+    file: 'block.c',
+    line: 'qkv_attention_put_keys(keys_of(b, s, g), from - s->first, row + qkv_key_row(c, g), stride, to - from,',
+    becomes: 'qkv_attention_put_keys(keys_of(b, s, g), from - s->first, row + qkv_key_row(c, 0), stride, to - from,',
+  },
+  {
+    part: 'head split',
+    breaks: 'heads are dealt to the groups in turn',
+    file: 'block.c',
+    line: 'return (int32_t)((int64_t)head * c->kv_heads / c->heads);',
+    becomes: 'return head % c->kv_heads;',
+  },
+  {
+    part: 'head split',
+    breaks: 'a head that begins inside a panel of eight takes the rows before it',
+    file: 'block.c',
+    line: 'return gemm.out + (row - aligned);',
+    becomes: 'return gemm.out;',
+  },
+  {
+    part: 'concat',
+    breaks: 'all heads write to the first columns',
+    file: 'block.c',
+    line: 'float *out = b->scratch->context + column;',
+    becomes: 'float *out = b->scratch->context + first;',
+  },
+  {
+    part: 'concat',
+    breaks: 'an ablated head goes on writing',
+    file: 'block.c',
+    line: 'if (!b->ablate || !b->ablate[h]) {',
+    becomes: 'if (!b->ablate || b->ablate[h] < 2) {',
+  },
+  {
+    part: 'concat',
+    breaks: 'W_O reads the first tokens for every block of tokens',
+    file: 'block.c',
+    line: 'qkv_linear(&b->layer->o, 0, scratch->context + (size_t)first * heads, heads, gemm, &scratch->packed);',
+    becomes:
+      'qkv_linear(&b->layer->o, 0, scratch->context + (size_t)(first * 0) * heads, heads, gemm, &scratch->packed);',
+  },
+  {
+    part: 'block',
+    breaks: 'the second residual is the block input',
+    file: 'block.c',
+    line: 'gemm.residual = y;',
+    becomes: 'gemm.residual = b->x + (size_t)first * width;',
+  },
+  {
+    part: 'block',
+    breaks: 'the second token takes the position of the first',
+    file: 'run.c',
+    line: 'qkv_table_row(&m->positions, i, row);',
+    becomes: 'qkv_table_row(&m->positions, i > 0 ? i - 1 : i, row);',
+  },
+  {
+    part: 'kernels',
+    breaks: 'the largest logit is not subtracted',
+    file: 'kernels/sum_exp_f32_simd.c',
+    line: 'const v128_t e = exp_four(wasm_f32x4_sub(wasm_v128_load(x + i), top));',
+    becomes:
+      'const v128_t e = exp_four(wasm_f32x4_sub(wasm_v128_load(x + i), wasm_f32x4_mul(top, wasm_f32x4_splat(0.5f))));',
+  },
+];

@@ -1,0 +1,89 @@
+/** Proves that the native tests can fail: applies each one-line fault of mutants.js to a copy of src/, builds, and requires
+ * that a test notices. A fault that does not compile, or whose line is not there exactly once, is an error of the list. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MUTANTS } from './mutants.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const BUILD = join(ROOT, 'build/mutants');
+const SOURCE = join(BUILD, 'src');
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ */
+function run(program, args) {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: ROOT, encoding: 'utf8' });
+  if (error) throw error;
+  return { ok: status === 0, output: `${stdout}${stderr}` };
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ */
+function must(program, args) {
+  const { ok, output } = run(program, args);
+  if (!ok) throw new Error(`${program} ${args.join(' ')}\n${output}`);
+}
+
+const compile = () => run('cmake', ['--build', BUILD]);
+const runTests = () => run('ctest', ['--test-dir', BUILD, '--stop-on-failure', '--timeout', '60']);
+
+/** @param {import('./mutants.js').Mutant} mutant */
+function mutate({ file, line, becomes }) {
+  const lines = readFileSync(join(SOURCE, file), 'utf8').split('\n');
+  const places = lines.flatMap((text, index) => (text.trim() === line ? [index] : []));
+  if (places.length !== 1) return `the line stands ${places.length} times in ${file}: ${line}`;
+  lines[places[0]] = becomes;
+  writeFileSync(join(SOURCE, file), lines.join('\n'));
+  return null;
+}
+
+/**
+ * Null when a test noticed, else what is wrong.
+ * @param {import('./mutants.js').Mutant} mutant
+ */
+function judge(mutant) {
+  const original = readFileSync(join(SOURCE, mutant.file));
+  try {
+    const problem = mutate(mutant);
+    if (problem) return problem;
+    const built = compile();
+    if (!built.ok) return `it does not compile\n${built.output}`;
+    const tested = runTests();
+    if (tested.ok) return 'SURVIVED: no test noticed';
+    const noticed = /\d+ - (\w+) \((.*)\)/.exec(tested.output);
+    return noticed ? null : tested.output;
+  } finally {
+    writeFileSync(join(SOURCE, mutant.file), original);
+  }
+}
+
+mkdirSync(BUILD, { recursive: true });
+rmSync(SOURCE, { recursive: true, force: true });
+cpSync(join(ROOT, 'src'), SOURCE, { recursive: true });
+must('cmake', [
+  '-S',
+  ROOT,
+  '-B',
+  BUILD,
+  '-G',
+  'Ninja',
+  `-DQKV_SRC=${SOURCE}`,
+  '-DCMAKE_BUILD_TYPE=',
+  '-DCMAKE_C_FLAGS=-O1',
+]);
+must('cmake', ['--build', BUILD]);
+must('ctest', ['--test-dir', BUILD, '--stop-on-failure']);
+
+let killed = 0;
+for (const mutant of MUTANTS) {
+  const problem = judge(mutant);
+  if (!problem) killed++;
+  console.log(`${problem ? 'FAILED' : 'killed'}: ${mutant.part}: ${mutant.breaks}${problem ? `: ${problem}` : ''}`);
+}
+console.log(`mutants killed: ${killed} checks`);
+process.exitCode = killed === MUTANTS.length ? 0 : 1;

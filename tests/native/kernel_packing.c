@@ -1,0 +1,150 @@
+/* Tests of packing activations and weights. */
+#include "kernel_tests.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int find_block(int rows, int m, int *size) {
+    int start = 0;
+
+    for (*size = qkv_row_block(rows); m >= start + *size; *size = qkv_row_block(rows - start)) start += *size;
+    return start;
+}
+
+size_t round_up(int n, int to) {
+    return (size_t)((n + to - 1) / to * to);
+}
+
+void test_pack_f32(void) {
+    static const int ks[] = {0, 1, 3, 4, 5, 8, 31, 64, 67};
+
+    for (int rows = 0; rows <= 40; rows++) {
+        for (size_t c = 0; c < COUNT(ks); c++) {
+            const int k = ks[c];
+            const size_t stride = (size_t)(k + rows % 3), count = (size_t)(rows * k);
+            float *x = guarded((size_t)rows * stride, 4, rows % 4);
+            float *scalar = guarded(count, 4, 1), *simd = guarded(count, 4, (rows + 2) % 4);
+            bool right = true;
+            int size;
+
+            fill(x, (size_t)rows * stride, FILL_HOSTILE);
+            qkv_pack_f32_scalar(scalar, x, stride, rows, k);
+            qkv_pack_f32_simd(simd, x, stride, rows, k);
+            CHECK(count == 0 || memcmp(scalar, simd, count * 4) == 0, "pack_f32: twins differ, %d x %d", rows, k);
+            for (int m = 0; m < rows; m++) {
+                const int start = find_block(rows, m, &size);
+                for (int i = 0; i < k; i++) {
+                    const float *at = simd + start * k + i * size + m - start;
+                    right = right && memcmp(at, x + (size_t)m * stride + i, 4) == 0;
+                }
+            }
+            CHECK(right, "pack_f32: an element is out of place, %d x %d", rows, k);
+            release(x, "pack_f32");
+            release(scalar, "pack_f32");
+            release(simd, "pack_f32");
+        }
+    }
+}
+
+static void check_weights(int row0, int rows, int k) {
+    const size_t count = round_up(row0 + rows, QKV_PANEL) * (size_t)k, stride = (size_t)k + 1;
+    float *x = guarded((size_t)rows * stride, 4, row0 % 4);
+    float *scalar = guarded(count, 4, 2), *simd = guarded(count, 4, 3), *want = guarded(count, 4, 0);
+
+    fill(x, (size_t)rows * stride, FILL_HOSTILE);
+    fill(want, count, FILL_NORMAL); /* what lies there already; columns that are not ours keep it */
+    if (count > 0) memcpy(scalar, want, count * 4);
+    if (count > 0) memcpy(simd, want, count * 4);
+    qkv_weights_f32_scalar(scalar, row0, x, stride, rows, k);
+    qkv_weights_f32_simd(simd, row0, x, stride, rows, k);
+    for (int n = row0; n < row0 + rows; n++) {
+        for (int i = 0; i < k; i++) want[n / 8 * k * 8 + i * 8 + n % 8] = x[(size_t)(n - row0) * stride + (size_t)i];
+    }
+    CHECK(check_same_bits(want, scalar, count), "weights_f32_scalar: rows %d + %d, k %d", row0, rows, k);
+    CHECK(check_same_bits(want, simd, count), "weights_f32_simd: rows %d + %d, k %d", row0, rows, k);
+    release(x, "weights_f32");
+    release(scalar, "weights_f32");
+    release(simd, "weights_f32");
+    release(want, "weights_f32");
+}
+
+void test_weights_f32(void) {
+    static const int ks[] = {0, 1, 3, 4, 7, 33, 64};
+
+    for (int row0 = 0; row0 < 11; row0++) {
+        for (int rows = 0; rows < 22; rows++) {
+            for (size_t c = 0; c < COUNT(ks); c++) check_weights(row0, rows, ks[c]);
+        }
+    }
+}
+
+/* Row m of a packed block, as integers, against the row it came from. */
+static void check_q10_row(const int16_t *block, int size, int r, float scale, const float *x, int k, int amax) {
+    float largest = 0.0f;
+    bool wild = false;
+
+    for (int i = 0; i < k; i++) {
+        wild = wild || !isfinite(x[i]);
+        largest = fmaxf(largest, fabsf(x[i]));
+    }
+    const bool zero = wild || largest < 0x1p-100f;
+    for (int i = 0; i < k + k % 2; i++) {
+        const int q = block[i / 2 * 2 * size + r * 2 + i % 2];
+        if (zero || i >= k) CHECK(q == 0, "pack_q10: q[%d] = %d, want 0", i, q);
+        else
+            CHECK(fabs((double)x[i] / (double)scale - q) <= 0.5 + amax * 3 * EPSILON && abs(q) <= amax,
+                  "pack_q10: %g at scale %g became %d", (double)x[i], (double)scale, q);
+        if (!zero && i < k && fabsf(x[i]) == largest) CHECK(abs(q) == amax, "pack_q10: the largest is %d", q);
+    }
+    if (wild) CHECK(isnan(scale), "pack_q10: a row with NaN or infinity has scale %g", (double)scale);
+    else CHECK(zero ? scale == 0.0f : scale == largest / (float)amax, "pack_q10: scale %g", (double)scale);
+}
+
+static void check_pack_q10(int rows, int k) {
+    const size_t stride = (size_t)(k + rows % 3), row_size = round_up(k, 2), count = (size_t)rows * row_size;
+    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / (511LL * (k < 1536 ? k : 1536)));
+    const int amax = bound < INT16_MAX ? (int)bound : INT16_MAX;
+    float *x = guarded((size_t)rows * stride, 4, rows % 4);
+    float *scales = guarded((size_t)rows, 4, 1), *simd_scales = guarded((size_t)rows, 4, 2);
+    int16_t *scalar = guarded(count, 2, 1), *simd = guarded(count, 2, rows % 8);
+    int size;
+
+    fill(x, (size_t)rows * stride, FILL_NORMAL);
+    for (int m = 0; m < rows; m++) { /* rows of every kind: tiny, huge, just too small, spoiled */
+        static const float factors[] = {1.0f, 1e-20f, 1e37f, 1e-31f, 1e-44f};
+        float *row = x + (size_t)m * stride;
+        for (int i = 0; i < k; i++) row[i] *= factors[m % 5];
+        if (k > 0 && m % 7 == 3) row[(m * 5) % k] = m % 2 ? NAN : -INFINITY;
+        if (k > 0 && m % 11 == 5) row[k - 1] = 1e-42f;
+    }
+    qkv_pack_q10_scalar(scalar, scales, x, stride, rows, k);
+    qkv_pack_q10_simd(simd, simd_scales, x, stride, rows, k);
+    CHECK(count == 0 || memcmp(scalar, simd, count * 2) == 0, "pack_q10: twins differ, %d x %d", rows, k);
+    CHECK(check_same_bits(scales, simd_scales, (size_t)rows), "pack_q10: scales differ, %d x %d", rows, k);
+    for (int m = 0; m < rows; m++) {
+        const int start = find_block(rows, m, &size);
+        check_q10_row(simd + (size_t)start * row_size, size, m - start, scales[m], x + (size_t)m * stride, k, amax);
+    }
+    release(x, "pack_q10");
+    release(scales, "pack_q10");
+    release(simd_scales, "pack_q10");
+    release(scalar, "pack_q10");
+    release(simd, "pack_q10");
+}
+
+void test_pack_q10(void) {
+    static const int ks[] = {0, 1, 2, 7, 8, 9, 15, 16, 67, 384};
+    const float ties[8] = {32767.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, -0.0f};
+    const int16_t even[8] = {32767, 0, 2, 2, 0, -2, -2, 0};
+    int16_t q[8];
+    float scale;
+
+    for (int rows = 0; rows <= 40; rows++) {
+        for (size_t c = 0; c < COUNT(ks); c++) check_pack_q10(rows, ks[c]);
+    }
+    check_pack_q10(3, 1537);
+    check_pack_q10(6, 3101);
+    qkv_pack_q10_simd(q, &scale, ties, 8, 1, 8);
+    CHECK(memcmp(q, even, sizeof q) == 0 && scale == 1.0f, "pack_q10: ties go to even");
+}
