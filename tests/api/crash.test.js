@@ -1,8 +1,12 @@
-/** What happens after a trap. The real module has none to offer, so these tests assemble a small one that traps. */
+/** What happens after a trap. The real module has none to offer, so these tests assemble a small one that traps, and
+ * overwrite a function of the real one. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { init, loadModel } from 'qkv';
 import { createCore, createEngine, liveCore } from '../../web/lib/engine.js';
 import { qkvError } from './golden.js';
+import { tinyFiles } from './tiny_model.js';
 
 const I32 = 127;
 const [FUNCTION, MEMORY] = [0, 2];
@@ -86,4 +90,84 @@ test('an export that is missing means another version', async () => {
   const core = await createCore(module);
   assert.throws(() => core.call('qkv_forward', 1, 0, 1), qkvError('wasm', 'qkv_forward'));
   assert.equal(core.isAlive(), true);
+});
+
+/**
+ * The real module with one exported function that only traps: its code becomes `unreachable` as often as it has bytes.
+ * @param {string} exported
+ */
+function breakExport(exported) {
+  const wasm = new Uint8Array(readFileSync(new URL(import.meta.resolve('qkv/qkv.wasm'))));
+  let at = 8;
+  const number = () => {
+    let [value, shift] = [0, 0];
+    for (;;) {
+      const byte = wasm[at++];
+      value |= (byte & 127) << shift;
+      if (byte < 128) return value;
+      shift += 7;
+    }
+  };
+  let index = -1;
+  while (at < wasm.length) {
+    const id = wasm[at++];
+    const end = number() + at;
+    const count = id === 7 || id === 10 ? number() : 0;
+    for (let i = 0; i < count && id === 7; i++) {
+      const length = number();
+      const found = Buffer.from(wasm.subarray(at, at + length)).toString() === exported;
+      at += length + 1;
+      const target = number();
+      if (found) index = target;
+    }
+    for (let i = 0; i < count && id === 10; i++) {
+      const stop = number() + at;
+      if (i === index) {
+        for (let locals = number(); locals > 0; locals--) {
+          number();
+          at++;
+        }
+        wasm.fill(0, at, stop - 1);
+      }
+      at = stop;
+    }
+    at = end;
+  }
+  assert.ok(index >= 0, exported);
+  return wasm;
+}
+
+test('a trap in forward fails that call and all later ones; the next model gets a new instance', async () => {
+  const engine = await init({ wasm: breakExport('qkv_forward') });
+  const model = await loadModel(tinyFiles(), { engine });
+  await assert.rejects(model.forward({ ids: [1] }), qkvError('crash', 'qkv_forward'));
+  await assert.rejects(model.forward({ ids: [1] }), qkvError('crash', 'qkv_forward'));
+  model.dispose();
+  const other = await loadModel(tinyFiles(), { engine });
+  assert.equal(other.info.layers, 2);
+});
+
+test('a trap while looking in ends the runs too', async () => {
+  const engine = await init({ wasm: breakExport('qkv_get_weights') });
+  const model = await loadModel(tinyFiles(), { engine });
+  const run = await model.forward({ ids: [1, 2] });
+  assert.equal((await run.hidden(0)).shape[0], 2);
+  await assert.rejects(run.getWeights(0, 0), qkvError('crash', 'qkv_get_weights'));
+  await assert.rejects(run.hidden(0), qkvError('crash'));
+  run.dispose();
+});
+
+test('a trap in a worker ends the worker; the second in a row ends the model', async () => {
+  const engine = await init({ wasm: breakExport('qkv_forward') });
+  const model = await loadModel(tinyFiles(), { engine, worker: true });
+  await assert.rejects(model.forward({ ids: [1] }), qkvError('crash', 'qkv_forward'));
+  await assert.rejects(model.forward({ ids: [1] }), qkvError('crash', 'qkv_forward'));
+  await assert.rejects(model.forward({ ids: [1] }), qkvError('crash', '2 times in a row'));
+  model.dispose();
+});
+
+test('a trap while loading fails the load', async () => {
+  const engine = await init({ wasm: breakExport('qkv_load_rows') });
+  await assert.rejects(loadModel(tinyFiles(), { engine }), qkvError('crash', 'qkv_load_rows'));
+  await assert.rejects(loadModel(tinyFiles(), { engine, worker: true }), qkvError('crash', 'qkv_load_rows'));
 });
