@@ -28,9 +28,7 @@ void qkv_weights_f32_simd(float *panels, int row0, const float *x, size_t x_stri
         float *column = panels + n / QKV_PANEL * (size_t)k * QKV_PANEL + n % QKV_PANEL;
 
         taken = n % 4 == 0 && rows - r >= 4 ? 4 : 1;
-        if (taken == 4)
-            four_rows(column, x, x_stride, k);
-        else
-            one_row(column, x, k);
+        if (taken == 4) four_rows(column, x, x_stride, k);
+        else one_row(column, x, k);
     }
 }
