@@ -92,13 +92,19 @@ function valueInfo(name, shape) {
   return [...protobuf(1, name), ...protobuf(2, protobuf(1, [...protobuf(1, 1), ...protobuf(2, dims)]))];
 }
 
-/** A model of one node with the inputs q, k, v and the output y. @param {number[]} node @param {number[]} shape */
-function model(node, shape) {
+/**
+ * A model of one node with the inputs q, k, v and the outputs y and w.
+ * @param {number[]} node
+ * @param {number[]} shape of q, k, v and y
+ * @param {number[]} weights shape of w
+ */
+function model(node, shape, weights) {
   const graph = [
     ...protobuf(1, node),
     ...protobuf(2, 'g'),
     ...['q', 'k', 'v'].flatMap((name) => protobuf(11, valueInfo(name, shape))),
     ...protobuf(12, valueInfo('y', shape)),
+    ...protobuf(12, valueInfo('w', weights)),
   ];
   const opsets = [...protobuf(8, [...protobuf(1, ''), ...protobuf(2, 17)])];
   opsets.push(...protobuf(8, [...protobuf(1, 'com.microsoft'), ...protobuf(2, 1)]));
@@ -107,12 +113,12 @@ function model(node, shape) {
 
 const ATTENTION = [
   ...['q', 'k', 'v'].flatMap((name) => protobuf(1, name)),
-  ...protobuf(2, 'y'),
+  ...['y', '', '', 'w'].flatMap((name) => protobuf(2, name)),
   ...protobuf(4, 'MultiHeadAttention'),
   ...protobuf(5, [...protobuf(1, 'num_heads'), ...protobuf(3, HEADS), ...protobuf(20, 2)]),
   ...protobuf(7, 'com.microsoft'),
 ];
-const NOTHING = [...protobuf(1, 'q'), ...protobuf(2, 'y'), ...protobuf(4, 'Identity')];
+const NOTHING = [];
 
 /** @param {any} ort @param {Record<'q' | 'k' | 'v', Tensor>} inputs @returns {Promise<Contender[]>} */
 async function ortContenders(ort, inputs) {
@@ -122,7 +128,7 @@ async function ortContenders(ort, inputs) {
     Object.entries(inputs).map(([name, { data, shape }]) => [name, new ort.Tensor('float32', data, shape)]),
   );
   const session = (/** @type {number[]} */ node) =>
-    ort.InferenceSession.create(model(node, inputs.q.shape), { executionProviders: ['wasm'] });
+    ort.InferenceSession.create(model(node, inputs.q.shape, [1, HEADS, inputs.q.shape[1], inputs.q.shape[1]]), { executionProviders: ['wasm'] });
   const [attention, nothing] = [await session(ATTENTION), await session(NOTHING)];
   return [
     {

@@ -98,8 +98,15 @@ static double worst;
 static void check_against_reference(head *h, double bound, const char *what) {
     double *weights = malloc(sizeof(double) * (size_t)(h->n * h->m + 1));
     double *context = malloc(sizeof(double) * (size_t)(h->n * h->value_dim + 1));
-    const reference_attention reference = {
-        h->q, h->k, h->v, h->n, h->m, h->dim, h->value_dim, (double)h->a.scale, h->a.mask.add};
+    const reference_attention reference = {.q = h->q,
+                                           .k = h->k,
+                                           .v = h->v,
+                                           .n = h->n,
+                                           .m = h->m,
+                                           .dim = h->dim,
+                                           .value_dim = h->value_dim,
+                                           .scale = (double)h->a.scale,
+                                           .mask = h->a.mask.add};
 
     attend(h);
     reference_attend(&reference, weights, context);
