@@ -32,15 +32,20 @@ export const floats = (shape, value) => ({
   shape,
 });
 
-/** query, key and value in four axes. @param {number} seed */
-export const triple = (
-  seed,
-  { batch = 2, heads = 4, kvHeads = heads, queries = 7, keys = 9, dim = 8, valueDim = dim } = {},
-) => ({
-  query: numbers(seed, [batch, heads, queries, dim]),
-  key: numbers(seed + 1, [batch, kvHeads, keys, dim]),
-  value: numbers(seed + 2, [batch, kvHeads, keys, valueDim], 1),
-});
+/**
+ * query, key and value in four axes.
+ * @param {number} seed
+ * @param {{ batch?: number, heads?: number, kvHeads?: number, queries?: number, keys?: number, dim?: number, valueDim?: number }} [sizes]
+ */
+export function triple(seed, sizes = {}) {
+  const { batch = 2, heads = 4, queries = 7, keys = 9, dim = 8 } = sizes;
+  const { kvHeads = heads, valueDim = dim } = sizes;
+  return {
+    query: numbers(seed, [batch, heads, queries, dim]),
+    key: numbers(seed + 1, [batch, kvHeads, keys, dim]),
+    value: numbers(seed + 2, [batch, kvHeads, keys, valueDim], 1),
+  };
+}
 
 /**
  * [B, H, L, E] as [B, L, H E].
