@@ -15,7 +15,8 @@
 const WORTH_NAMING = 0.25;
 const LINKS = 5;
 const ELSEWHERE = 3;
-const WORD = /\p{L}/u;
+/** A piece with letters in it; not [UNK], which can be any word. */
+const WORD = /^[^[]*\p{L}/u;
 
 /**
  * The head that does each thing most, strongest first.

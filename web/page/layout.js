@@ -149,22 +149,22 @@ function elsewhere(app) {
   const others = picture ? sameCellElsewhere(picture.overview, labels.length, place) : [];
   if (!others.length) return nothing;
   const title = t('sameCell', { from: labels[place.row], to: labels[place.col] });
-  return html`<h3>${title}</h3><ul>${others.map((finding) => findingRow(app, finding))}</ul>`;
+  return html`<h3>${title}</h3><ul>${others.map((finding) => findingRow(app, finding, t('headName', finding)))}</ul>`;
 }
 
-/** @param {App} app  @param {import('./findings.js').Finding} finding */
-function findingRow(app, finding) {
+/** @param {App} app  @param {import('./findings.js').Finding} finding  @param {string} [name] instead of what it does */
+function findingRow(app, finding, name) {
   const { t, labels, place } = app;
   const { layer, head } = finding;
   const isHere = layer === place.layer && head === place.head;
-  const what =
+  const deed =
     finding.what === 'link'
       ? t('finding_link', { from: labels[finding.row], to: labels[finding.col] })
       : t(`finding_${finding.what}`);
   const go = () =>
     app.choose(finding.what === 'link' ? { layer, head, row: finding.row, col: finding.col } : { layer, head });
   return html`<li><button type="button" class="finding" aria-pressed=${isHere} @click=${go}>
-    <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${what}</span>
+    <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${name ?? deed}</span>
     <meter min="0" max="1" .value=${finding.score} aria-hidden="true"></meter><span class="finding-score">${finding.score.toFixed(2)}</span></button></li>`;
 }
 
