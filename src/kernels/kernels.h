@@ -2,7 +2,7 @@
  *
  * Every kernel exists twice, <name>_simd and <name>_scalar, with the same bits in the plain build; the engine calls
  * qkv_<name>, which is the SIMD one unless QKV_SCALAR is defined. In the relaxed build multiply-adds are fused and the
- * scalar twin is met within a bound only.
+ * scalar twin is met within a bound only. Which NaN a NaN is, its sign and payload, is no part of the promise.
  *
  * Order of sums (the contract that makes bits independent of tiling, batch and window):
  *   - a GEMM output is one accumulator, from 0, walking k upwards: acc = acc + a * w
