@@ -17,11 +17,11 @@ static size_t pairs(int32_t cols) {
 
 /* ---- layout ------------------------------------------------------------------------------------------------- */
 
-void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_precision precision, int32_t rows, int32_t cols) {
+void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols) {
     const size_t outputs = padded(rows);
 
-    *matrix = (qkv_matrix){.precision = precision, .rows = rows, .cols = cols};
-    if (precision == QKV_PRECISION_F32) {
+    *matrix = (qkv_matrix){.form = form, .rows = rows, .cols = cols};
+    if (form != QKV_FORM_Q10) {
         matrix->panel_stride = (size_t)cols * QKV_PANEL;
         matrix->f32 = qkv_arena_take(arena, outputs * (size_t)cols, sizeof(float));
     } else {
@@ -114,17 +114,17 @@ static void float_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_
                        float *spare) {
     const int32_t cols = matrix->cols;
 
-    if (matrix->f32 && plane == QKV_PLANE_F32) {
+    if (matrix->form == QKV_FORM_F32 && plane == QKV_PLANE_F32) {
         qkv_weights_f32(matrix->f32, row0, data, (size_t)cols, rows, cols);
         return;
     }
     for (int32_t r = 0; r < rows; r++) {
         qkv_floats(spare, plane, float_row(plane, data, r, cols), cols);
+        if (matrix->form != QKV_FORM_F32) matrix->scales[row0 + r] = quantise_row(spare, spare, cols);
         if (matrix->f32) {
             qkv_weights_f32(matrix->f32, row0 + r, spare, (size_t)cols, 1, cols);
             continue;
         }
-        matrix->scales[row0 + r] = quantise_row(spare, spare, cols);
         int16_t *w = q10_row(matrix, row0 + r);
         for (int32_t k = 0; k < cols; k++) w[q10_column(k)] = (int16_t)spare[k];
     }
@@ -172,15 +172,27 @@ static int in_ten_bits(const qkv_matrix *matrix) {
     return least >= -QKV_Q10_MAX;
 }
 
-int qkv_matrix_finish(qkv_matrix *matrix) {
-    if (matrix->precision == QKV_PRECISION_Q10) return in_ten_bits(matrix);
-    for (int32_t row = 0; row < matrix->rows; row++) {
-        const float scale = matrix->scales[row];
-        float *w = matrix->f32 + (size_t)(row / QKV_PANEL) * matrix->panel_stride + row % QKV_PANEL;
-        if (scale == 1.0f) continue;
-        for (int32_t k = 0; k < matrix->cols; k++) w[(size_t)k * QKV_PANEL] *= scale;
+/* Multiplies the scale of one output channel in; 0 when it held -512. */
+static int scale_row(qkv_matrix *matrix, int32_t row) {
+    float *w = matrix->f32 + (size_t)(row / QKV_PANEL) * matrix->panel_stride + row % QKV_PANEL;
+    const float scale = matrix->scales[row];
+    float least = 0.0f;
+
+    for (int32_t k = 0; k < matrix->cols; k++, w += QKV_PANEL) {
+        least = *w < least ? *w : least;
+        *w *= scale;
     }
-    return 1;
+    return least >= -(float)QKV_Q10_MAX;
+}
+
+int qkv_matrix_finish(qkv_matrix *matrix) {
+    int fine = 1;
+
+    if (matrix->form == QKV_FORM_Q10) return in_ten_bits(matrix);
+    for (int32_t row = 0; row < matrix->rows; row++) {
+        if (matrix->scales[row] != 1.0f) fine &= scale_row(matrix, row); /* 1: floats as they came, of any size */
+    }
+    return fine;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------- */
@@ -242,7 +254,7 @@ void qkv_linear(const qkv_matrix *matrix, int32_t first, const float *x, size_t 
     gemm.k = matrix->cols;
     gemm.panel_stride = matrix->panel_stride;
     gemm.bias = matrix->bias + first;
-    if (matrix->precision == QKV_PRECISION_F32) {
+    if (matrix->form != QKV_FORM_Q10) {
         qkv_pack_f32(packed->panels, x, x_stride, gemm.rows, gemm.k);
         qkv_gemm_f32(&gemm, packed->panels, matrix->f32 + panel);
     } else {

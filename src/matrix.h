@@ -1,7 +1,10 @@
 /* matrix.h - a linear map y = x W^T + b, its weights packed for the kernels, and a table looked up by row.
  *
- * W [rows, cols] is kept as W panels (kernels.h): eight output channels side by side. In f32 a panel holds floats; in
- * q10 it holds int16 integers in +-511 and each output channel has a scale. */
+ * W [rows, cols] is kept as W panels (kernels.h): eight output channels side by side. There are three forms:
+ *   f32   floats
+ *   q10   int16 integers in +-511 and a scale for each output channel; x becomes int16 for each token
+ *   wide  the floats that ten-bit weights stand for; x stays as it is. What a q10 model uses where the product is shown
+ *         next to its formula: y then is x W^T + b for the x that is shown, not for a rounded one */
 #ifndef QKV_MATRIX_H
 #define QKV_MATRIX_H
 
@@ -9,13 +12,15 @@
 #include "kernels/kernels.h"
 #include "qkv.h"
 
+typedef enum qkv_form { QKV_FORM_F32, QKV_FORM_Q10, QKV_FORM_WIDE } qkv_form;
+
 typedef struct qkv_matrix {
-    qkv_precision precision;
+    qkv_form form;
     int32_t rows, cols;  /* outputs, inputs */
     size_t panel_stride; /* elements from one panel to the next */
-    float *f32;          /* [ceil(rows / 8)][cols][8] */
-    int16_t *q10;        /* [ceil(rows / 8)][ceil(cols / 2)][8][2] */
-    float *scales;       /* [rows rounded up to 8]; f32: 1, unless the rows come as q10 planes */
+    float *f32;          /* f32, wide: [ceil(rows / 8)][cols][8] */
+    int16_t *q10;        /* q10: [ceil(rows / 8)][ceil(cols / 2)][8][2] */
+    float *scales;       /* [rows rounded up to 8]; 1 where the rows came as floats for floats */
     float *bias;         /* [rows rounded up to 8] */
 } qkv_matrix;
 
@@ -36,7 +41,7 @@ typedef struct qkv_packed {
 
 size_t qkv_bytes_of_low(int32_t cols); /* bytes of a row of q10_low */
 
-void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_precision precision, int32_t rows, int32_t cols);
+void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols);
 void qkv_matrix_clear(qkv_matrix *matrix); /* zero panels and biases, scales 1 */
 void qkv_table_take(qkv_table *table, qkv_arena *arena, qkv_plane form, int32_t rows, int32_t cols);
 void qkv_packed_take(qkv_packed *packed, qkv_arena *arena, int32_t rows, int32_t cols);
@@ -44,7 +49,7 @@ void qkv_packed_take(qkv_packed *packed, qkv_arena *arena, int32_t rows, int32_t
 /* Packs rows [row0, row0 + rows); data as in qkv_model_rows. spare: [cols] floats. */
 void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare);
 void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare);
-/* After the last row: an f32 matrix whose rows came as q10 planes multiplies its scales in. 0 when a q10 matrix holds
+/* After the last row: floats that hold ten-bit integers are multiplied by their scales. 0 when a ten-bit weight is
  * -512. */
 int qkv_matrix_finish(qkv_matrix *matrix);
 

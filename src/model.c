@@ -36,12 +36,13 @@ static void take_norm(qkv_norm *norm, qkv_arena *arena, int32_t width) {
 
 static void take_layer(qkv_layer *layer, qkv_arena *arena, const qkv_config *c, qkv_precision precision) {
     const int32_t heads_width = c->heads * c->head_dim;
+    const qkv_form form = precision == QKV_PRECISION_Q10 ? QKV_FORM_Q10 : QKV_FORM_F32;
 
-    qkv_matrix_take(&layer->qkv, arena, precision, heads_width + 2 * c->kv_heads * c->head_dim, c->width);
-    qkv_matrix_take(&layer->o, arena, precision, c->width, heads_width);
+    qkv_matrix_take(&layer->qkv, arena, form, heads_width + 2 * c->kv_heads * c->head_dim, c->width);
+    qkv_matrix_take(&layer->o, arena, form == QKV_FORM_Q10 ? QKV_FORM_WIDE : form, c->width, heads_width);
     take_norm(&layer->attn_norm, arena, c->width);
-    qkv_matrix_take(&layer->up, arena, precision, c->ffn, c->width);
-    qkv_matrix_take(&layer->down, arena, precision, c->width, c->ffn);
+    qkv_matrix_take(&layer->up, arena, form, c->ffn, c->width);
+    qkv_matrix_take(&layer->down, arena, form, c->width, c->ffn);
     take_norm(&layer->ffn_norm, arena, c->width);
 }
 

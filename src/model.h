@@ -11,7 +11,7 @@ typedef struct qkv_norm {
 
 typedef struct qkv_layer {
     qkv_matrix qkv; /* [(H + 2 G) E, D]: the rows of W_Q, then W_K, then W_V, so that one GEMM makes all three */
-    qkv_matrix o;   /* [D, H E] */
+    qkv_matrix o;   /* [D, H E]; wide in a q10 model, so that the output shown is that of the concat shown */
     qkv_norm attn_norm;
     qkv_matrix up;   /* [F, D] */
     qkv_matrix down; /* [D, F] */

@@ -68,7 +68,8 @@ typedef struct qkv_error {
 
 /* How the matrices are held in memory.
  *   f32  panels of float
- *   q10  panels of int16 holding 10-bit integers, one scale per output channel; activations become int16 per token */
+ *   q10  panels of int16 holding 10-bit integers, one scale per output channel; activations become int16 per token,
+ *        except for W_O, whose ten-bit weights are kept as the floats they stand for: concat W_O + bias is shown */
 #define QKV_PRECISIONS(X) \
     X(F32, f32)           \
     X(Q10, q10)

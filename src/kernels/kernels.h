@@ -2,12 +2,13 @@
  *
  * Every kernel exists twice, <name>_simd and <name>_scalar, with the same bits in the plain build; the engine calls
  * qkv_<name>, which is the SIMD one unless QKV_SCALAR is defined. In the relaxed build multiply-adds are fused and the
- * scalar twin is met within a bound only.
+ * scalar twin is met within a bound only. Which NaN a NaN is, its sign and payload, is no part of the promise.
  *
  * Order of sums (the contract that makes bits independent of tiling, batch and window):
  *   - a GEMM output is one accumulator, from 0, walking k upwards: acc = acc + a * w
  *   - a reduction over a row keeps four lanes, lane[i % 4], and adds them as (0+2)+(1+3)
- * Pointers need the alignment of their element type only. n, rows, k, cols >= 0. Arrays do not overlap unless said.
+ * Pointers need the alignment of their element type only; the element of a q10 A panel is a pair, 4 bytes. n, rows, k, cols
+ * are >= 0. Arrays do not overlap unless said.
  *
  * Layouts
  *   A panels  activations, row blocks of qkv_row_block(rows left) rows R, each block [k][R], one after the other.

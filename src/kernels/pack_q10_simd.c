@@ -1,8 +1,10 @@
-/* Two passes over a row block: factors first, then integers. A pair of int16 is one element of 32 bits from there
- * on, so packing is that of f32. */
+/* Two passes over a row block: factors first, then integers, some columns at a time. A pair of int16 is one element of 32
+ * bits from there on, so packing is that of f32. */
 #include "kernels.h"
-#include "pack_columns.h"
 #include "quantize_row.h"
+#include "simd.h"
+
+#define COLUMNS 64 /* of a row that are turned into integers before they are packed */
 
 static int32_t largest_bits(const float *x, int k) {
     const v128_t magnitude = wasm_i32x4_splat(INT32_MAX);
@@ -33,27 +35,27 @@ static inline v128_t quantize_eight(const float *x, float factor) {
                                    quantize_four(wasm_v128_load(x + 4), factors));
 }
 
-/* The last 1 to 7 elements of a row, as pairs padded with 0. */
-static void quantize_tail(int16_t *to, const float *x, int left, float factor, int block) {
-    float eight[8] = {0.0f};
-    int16_t q[8];
-
-    for (int i = 0; i < left; i++) eight[i] = x[i];
-    wasm_v128_store(q, quantize_eight(eight, factor));
-    for (int i = 0; i < (left + 1) / 2 * 2; i++) to[i / 2 * 2 * block + i % 2] = q[i];
-}
-
-ALWAYS_INLINE void pack_block(int16_t *panel, const float *x, size_t x_stride, int k, const float *factor,
-                              const int R) {
+/* Up to COLUMNS elements of a row as pairs; an odd last one is paired with 0. */
+static void quantize_row(float *pairs, const float *x, int count, float factor) {
     int i = 0;
 
-    for (; i + 8 <= k; i += 8, panel += 8 * R) {
-        v128_t v[QKV_ROWS_MAX];
-        for (int r = 0; r < R; r++) v[r] = quantize_eight(x + (size_t)r * x_stride + i, factor[r]);
-        store_columns(panel, v, R);
-    }
-    for (int r = 0; i < k && r < R; r++) {
-        quantize_tail(panel + r * 2, x + (size_t)r * x_stride + i, k - i, factor[r], R);
+    for (; i + 8 <= count; i += 8) wasm_v128_store(pairs + i / 2, quantize_eight(x + i, factor));
+    if (i == count) return;
+    float eight[8] = {0.0f};
+    for (int j = 0; i + j < count; j++) eight[j] = x[i + j];
+    wasm_v128_store(pairs + i / 2, quantize_eight(eight, factor));
+}
+
+static void pack_block(float *panel, const float *x, size_t x_stride, int rows, int k, const float *factor) {
+    float pairs[QKV_ROWS_MAX * COLUMNS / 2];
+
+    for (int i = 0; i < k; i += COLUMNS) {
+        const int count = k - i < COLUMNS ? k - i : COLUMNS;
+        for (int r = 0; r < rows; r++) {
+            quantize_row(pairs + r * COLUMNS / 2, x + (size_t)r * x_stride + i, count, factor[r]);
+        }
+        qkv_pack_f32_simd(panel, pairs, COLUMNS / 2, rows, (count + 1) / 2);
+        panel += rows * (COLUMNS / 2);
     }
 }
 
@@ -68,13 +70,6 @@ void qkv_pack_q10_simd(int16_t *panels, float *scales, const float *x, size_t x_
         for (int r = 0; r < block; r++) {
             factor[r] = row_factor(largest_bits(x + (size_t)r * x_stride, k), amax, &scales[m + r]);
         }
-        switch (block) {
-        case 1: pack_block(panels, x, x_stride, k, factor, 1); break;
-        case 2: pack_block(panels, x, x_stride, k, factor, 2); break;
-        case 3: pack_block(panels, x, x_stride, k, factor, 3); break;
-        case 4: pack_block(panels, x, x_stride, k, factor, 4); break;
-        case 5: pack_block(panels, x, x_stride, k, factor, 5); break;
-        default: pack_block(panels, x, x_stride, k, factor, 6); break;
-        }
+        pack_block((float *)(void *)panels, x, x_stride, block, k, factor);
     }
 }

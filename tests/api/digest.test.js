@@ -110,6 +110,7 @@ function makeRun({ exports, alloc, struct }, config, model) {
 function wasmLines() {
   const wasm = open();
   const { exports, bytes, alloc } = wasm;
+  /** @type {string[]} */
   const lines = [];
   const out = alloc(130 * 130 * 4);
   for (let precision = 0; precision < (wasm.lists.get('precisions') ?? []).length; precision++) {

@@ -188,6 +188,18 @@ test('a text that is too long says how much of it was left out', async () => {
   assert.deepEqual(troubles, []);
 });
 
+test('an empty sentence, and words the model does not know, are said', async () => {
+  const { page, troubles } = await browser.visit({ hash: '#text=' });
+  assert.match((await page.locator('.notes').textContent()) ?? '', /sentence is empty/);
+  await page.getByRole('textbox', { name: 'Sentence' }).fill('我爱北京天安门');
+  await runOf(page, '[UNK]');
+  const unknown = await page.evaluate(
+    () => globalThis.qkv?.run?.tokens.filter((token) => token.text === '[UNK]').length,
+  );
+  assert.match((await page.locator('.notes').textContent()) ?? '', new RegExp(`\\[UNK\\]: ${unknown}\\.`));
+  assert.deepEqual(troubles, []);
+});
+
 test('presets show what they were chosen for', async () => {
   const { page, troubles } = await browser.visit();
   const buttons = page.locator('.try button');

@@ -250,7 +250,7 @@ static void check_gemm_q10(int rows, int k, int cols, bool extreme) {
     const q10_case c = {guarded((size_t)(rows * k), 4, 1),
                         guarded((size_t)rows, 4, 2),
                         guarded(padded, 4, 3),
-                        guarded((size_t)rows * row_size, 2, rows % 8),
+                        guarded((size_t)rows * row_size / 2, 4, rows % 4),
                         guarded(w_size, 2, cols % 8),
                         guarded(out_size, 4, 0),
                         guarded(out_size, 4, k % 4),

@@ -107,7 +107,7 @@ static void check_pack_q10(int rows, int k) {
     const int amax = bound < INT16_MAX ? (int)bound : INT16_MAX;
     float *x = guarded((size_t)rows * stride, 4, rows % 4);
     float *scales = guarded((size_t)rows, 4, 1), *simd_scales = guarded((size_t)rows, 4, 2);
-    int16_t *scalar = guarded(count, 2, 1), *simd = guarded(count, 2, rows % 8);
+    int16_t *scalar = guarded(count / 2, 4, 1), *simd = guarded(count / 2, 4, rows % 4);
     int size;
 
     fill(x, (size_t)rows * stride, FILL_NORMAL);
@@ -137,7 +137,7 @@ void test_pack_q10(void) {
     static const int ks[] = {0, 1, 2, 7, 8, 9, 15, 16, 67, 384};
     const float ties[8] = {32767.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, -0.0f};
     const int16_t even[8] = {32767, 0, 2, 2, 0, -2, -2, 0};
-    int16_t q[8];
+    _Alignas(4) int16_t q[8];
     float scale;
 
     for (int rows = 0; rows <= 40; rows++) {

@@ -1,4 +1,4 @@
-/** Reads the text in which the wasm module describes itself (qkv_describe in wasm.h): the names behind its numbers and
+/** Reads the text in which the wasm module describes itself (qkv_describe in src/wasm.c): the names behind its numbers and
  * the fields of its structs. JavaScript holds no copy of those lists, so the two sides cannot drift. */
 
 import { QkvError } from './errors.js';

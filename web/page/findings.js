@@ -14,7 +14,9 @@
 /** Below this mean share a behaviour is not worth a name. */
 const WORTH_NAMING = 0.25;
 const LINKS = 5;
-const WORD = /\p{L}/u;
+const ELSEWHERE = 3;
+/** A piece with letters in it; not [UNK], which can be any word. */
+const WORD = /^[^[]*\p{L}/u;
 
 /**
  * The head that does each thing most, strongest first.
@@ -66,4 +68,26 @@ function wordLinks({ thumbnails, s, stats }, tokens) {
  */
 export function findInHeads(overview, tokens) {
   return [...behaviours(overview.stats), ...wordLinks(overview, tokens)];
+}
+
+/**
+ * The other heads in which one token looks hardest at another.
+ * @param {Overview} overview
+ * @param {number} n tokens
+ * @param {{ layer: number, head: number, row: number, col: number }} place
+ * @returns {Link[]} empty where thumbnails do not hold the weights themselves
+ */
+export function sameCellElsewhere({ thumbnails, s, stats }, n, { layer, head, row, col }) {
+  if (s !== n) return [];
+  return stats
+    .map((one, number) => ({
+      ...one,
+      what: /** @type {const} */ ('link'),
+      row,
+      col,
+      score: thumbnails[(number * s + row) * s + col],
+    }))
+    .filter((one) => one.layer !== layer || one.head !== head)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, ELSEWHERE);
 }

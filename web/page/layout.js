@@ -1,6 +1,7 @@
 /** The page as one template of the app's state: top bar, sentence, the three panes, dialogs. */
 import { html, nothing } from 'lit';
 import { droppedFiles } from './drop.js';
+import { sameCellElsewhere } from './findings.js';
 import { VIEWS } from './hash.js';
 import { onHeadKey } from './keyboard.js';
 import { helpDialog, modelDialog } from './dialogs.js';
@@ -8,6 +9,9 @@ import { PRESETS } from './presets.js';
 import { loadPanel } from './load-panel.js';
 
 /** @typedef {import('./app.js').App} App */
+
+/** How word-piece vocabularies write a word they do not have. */
+const UNKNOWN = '[UNK]';
 
 /** @param {App} app */
 export function pageTemplate(app) {
@@ -96,10 +100,19 @@ function sentence(app) {
       aria-pressed=${preset.text === app.state.text} @click=${() => app.choosePreset(preset)}>${t(preset.word)}</button>`,
     )}</div>
     <div class="notes" aria-live="polite">
+      ${picture ? remarks(app, picture) : nothing}
       ${picture?.truncated ? html`<p class="note">${truncation(app, picture.truncated)}</p>` : nothing}
       ${session.runError ? html`<p class="note bad"><b>${t('failedRun')}.</b> ${session.runError}</p>` : nothing}
     </div>
   </section>`;
+}
+
+/** What to know about the tokens on the screen. @param {App} app  @param {import('./picture.js').Picture} picture */
+function remarks({ t }, { tokens }) {
+  const unknown = tokens.filter((token) => token.text === UNKNOWN).length;
+  const isEmpty = tokens.every((token) => token.special);
+  return html`${isEmpty ? html`<p class="note">${t('empty')}</p>` : nothing}
+    ${unknown ? html`<p class="note">${t('unknown', { n: unknown })}</p>` : nothing}`;
 }
 
 /** @param {App} app  @param {{ from: number, to: number }} truncated */
@@ -124,24 +137,34 @@ function headsPane(app) {
     <div class="findings">
       <div class="pane-head"><h2>${t('findings')}</h2><span class="dim">${t('findingsNote')}</span></div>
       <ul>${app.findings.map((finding) => findingRow(app, finding))}</ul>
+      ${elsewhere(app)}
       <p class="aside">${t('findingMeaning')}</p>
     </div>
   </section>`;
 }
 
-/** @param {App} app  @param {import('./findings.js').Finding} finding */
-function findingRow(app, finding) {
+/** Where else the chosen token looks at the chosen one. @param {App} app */
+function elsewhere(app) {
+  const { t, picture, labels, place } = app;
+  const others = picture ? sameCellElsewhere(picture.overview, labels.length, place) : [];
+  if (!others.length) return nothing;
+  const title = t('sameCell', { from: labels[place.row], to: labels[place.col] });
+  return html`<h3>${title}</h3><ul>${others.map((finding) => findingRow(app, finding, t('headName', finding)))}</ul>`;
+}
+
+/** @param {App} app  @param {import('./findings.js').Finding} finding  @param {string} [name] instead of what it does */
+function findingRow(app, finding, name) {
   const { t, labels, place } = app;
   const { layer, head } = finding;
   const isHere = layer === place.layer && head === place.head;
-  const what =
+  const deed =
     finding.what === 'link'
       ? t('finding_link', { from: labels[finding.row], to: labels[finding.col] })
       : t(`finding_${finding.what}`);
   const go = () =>
     app.choose(finding.what === 'link' ? { layer, head, row: finding.row, col: finding.col } : { layer, head });
   return html`<li><button type="button" class="finding" aria-pressed=${isHere} @click=${go}>
-    <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${what}</span>
+    <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${name ?? deed}</span>
     <meter min="0" max="1" .value=${finding.score} aria-hidden="true"></meter><span class="finding-score">${finding.score.toFixed(2)}</span></button></li>`;
 }
 

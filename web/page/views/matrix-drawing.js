@@ -57,9 +57,9 @@ export function cellUnder(g, x, y) {
   };
 }
 
-/** @param {CanvasRenderingContext2D} context  @param {string[]} labels */
-export function longestLabel(context, labels) {
-  context.font = `${LABEL_FONT}px system-ui, sans-serif`;
+/** @param {CanvasRenderingContext2D} context  @param {string[]} labels  @param {string} font */
+export function longestLabel(context, labels, font) {
+  context.font = `600 ${LABEL_FONT}px ${font}`;
   let longest = 24;
   for (const label of labels) longest = Math.max(longest, context.measureText(label).width);
   return longest;

@@ -152,7 +152,8 @@ export class MatrixView extends View {
     if (!n || this.weights.length !== n * n || !this.clientWidth) return;
     const { canvas } = this;
     const probe = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-    const longest = longestLabel(probe, this.labels);
+    const font = getComputedStyle(this).fontFamily;
+    const longest = longestLabel(probe, this.labels, font);
     const wide = this.clientWidth;
     const geometry = layOut(Math.min(wide, TALLEST + 80), longest, n, this.camera);
     this.geometry = geometry;
@@ -162,7 +163,7 @@ export class MatrixView extends View {
       dim: this.colour('--dim'),
       accent: this.colour('--accent'),
       panel: this.colour('--panel'),
-      font: getComputedStyle(this).fontFamily,
+      font,
     };
     const { weights, labels, place, hover, scale } = this;
     drawMatrix(context, { geometry, weights, labels, cell: place, hover, scale, map: colourMap(this.theme), colours });
