@@ -159,7 +159,7 @@ serve() {
     if [ ! -e build/page/index.html ] || [ ! -e node_modules/.bin/vite ]; then
         stop "there is no page yet; please run: ./build.sh wasm"
     fi
-    exec node_modules/.bin/vite preview --host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --strictPort --bypass-lock
+    exec node_modules/.bin/vite preview --host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --strictPort
 }
 
 # ---- testing --------------------------------------------------------------------------------------------------------
