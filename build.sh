@@ -224,7 +224,7 @@ run_tests() {
     part package node --test --test-reporter=spec tests/lint/package.js
     part native test_native native
     part asan test_native asan
-    part node test_files tests/lib tests/api
+    part node test_files tests/lib tests/api tests/operators
     part relaxed test_relaxed
     part browser test_files tests/browser
     part mutants node tests/mutants/run.js
