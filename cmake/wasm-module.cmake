@@ -27,8 +27,9 @@ if(QKV_EMCC)
     else()
         set(stack_option STACK_SIZE)
     endif()
-    target_link_options(module PRIVATE ${features} --no-entry -sSTANDALONE_WASM -sALLOW_MEMORY_GROWTH
-        -sINITIAL_MEMORY=${initial_memory} -sMAXIMUM_MEMORY=${maximum_memory} -s${stack_option}=${stack_size}
+    # No C++ library: where emcc comes without built libraries, making that one takes minutes.
+    target_link_options(module PRIVATE ${features} --no-entry -sSTANDALONE_WASM -sDEFAULT_TO_CXX=0
+        -sALLOW_MEMORY_GROWTH -sINITIAL_MEMORY=${initial_memory} -sMAXIMUM_MEMORY=${maximum_memory} -s${stack_option}=${stack_size}
         -Wl,--stack-first)
 else()
     target_link_options(module PRIVATE --no-entry --stack-first -z stack-size=${stack_size}
