@@ -15,6 +15,8 @@ void qkv_attention_scratch_take(qkv_attention_scratch *scratch, qkv_arena *arena
     scratch->scores = qkv_arena_take(arena, keys * QKV_ROWS_MAX, sizeof(float));
     scratch->panels = qkv_arena_take(arena, longest * QKV_ROWS_MAX, sizeof(float));
     scratch->inverse = qkv_arena_take(arena, QKV_ROWS_MAX, sizeof(float));
+    scratch->bias = qkv_arena_take(arena, keys, sizeof(float));
+    scratch->values = qkv_arena_take(arena, keys * QKV_PANEL, sizeof(float));
 }
 
 /* ---- keys and values in panels ------------------------------------------------------------------------------ */
@@ -54,6 +56,51 @@ void qkv_attention_get_values(const float *v_panels, size_t v_stride, int32_t n,
     }
 }
 
+/* ---- who may see whom --------------------------------------------------------------------------------------- */
+
+qkv_mask qkv_mask_none(int32_t keys) {
+    return (qkv_mask){.allowed = 1, .columns = keys, .limit = keys, .from = -QKV_UNBOUNDED, .to = QKV_UNBOUNDED};
+}
+
+static int32_t clamp(int64_t value, int32_t most) {
+    return value < 0 ? 0 : value > most ? most : (int32_t)value;
+}
+
+/* The span [*out_first, *out_last) of keys that no edge forbids to query i; the rows of add or flags may forbid more. */
+static void span(const qkv_attention *a, int32_t i, int32_t *out_first, int32_t *out_last) {
+    const qkv_mask *mask = &a->mask;
+    const int32_t most = mask->limit < mask->columns ? mask->limit : mask->columns;
+
+    *out_last = clamp(i + mask->to, most < a->keys ? clamp(most, a->keys) : a->keys);
+    *out_first = clamp(i + mask->from, *out_last);
+}
+
+/* What is added to the logits of query i, -infinity where a key is forbidden; NULL when all are allowed and nothing is
+ * added. room: [keys], used when the row has to be put together. */
+static const float *bias_row(const qkv_attention *a, int32_t i, float *room) {
+    const qkv_mask *mask = &a->mask;
+    const size_t row = (size_t)i * mask->stride;
+    int32_t first, last;
+
+    span(a, i, &first, &last);
+    const int whole = first == 0 && last == a->keys;
+    if (whole && !mask->flags) return mask->add ? mask->add + row : NULL;
+    for (int32_t j = 0; j < a->keys; j++) {
+        int allowed = j >= first && j < last;
+        if (allowed && mask->flags) allowed = (mask->flags[row + (size_t)j] != 0) == mask->allowed;
+        room[j] = !allowed ? -__builtin_inff() : mask->add ? mask->add[row + (size_t)j] : 0.0f;
+    }
+    return room;
+}
+
+static int is_empty(const float *bias, int32_t keys) {
+    if (!bias) return keys == 0;
+    for (int32_t j = 0; j < keys; j++) {
+        if (!(bias[j] < -FLOAT_MAX)) return 0; /* a NaN is not a mask */
+    }
+    return 1;
+}
+
 /* ---- the steps ---------------------------------------------------------------------------------------------- */
 
 /* Step 1, scores[R, M] = Q K^T of one block. */
@@ -72,18 +119,28 @@ static void multiply_keys(const qkv_attention *a, int32_t row0, int32_t rows, fl
     qkv_gemm_f32(&gemm, scratch->panels, a->k);
 }
 
-static const float *mask_row(const qkv_attention *a, int32_t row) {
-    return a->mask ? a->mask + (size_t)row * a->mask_stride : NULL;
+/* Step 2, the logits of one row before the mask, in place: scale, then the cap. */
+static void scale_and_cap(const qkv_attention *a, float *scores) {
+    qkv_scale_f32(scores, scores, a->keys, a->scale, NULL);
+    if (a->softcap > 0.0f) qkv_softcap_f32(scores, scores, a->keys, a->softcap);
 }
 
-/* Steps 2 to 4 of one row, in place: scale, mask, exp. Returns 1 / sum. The row keeps exp(masked - largest), since one
+/* Step 3: the mask. Returns the largest logit, see scale_f32. Without a cap, scaling and mask are one pass. */
+static float mask_logits(const qkv_attention *a, const float *bias, float *scores) {
+    if (!(a->softcap > 0.0f)) return qkv_scale_f32(scores, scores, a->keys, a->scale, bias);
+    scale_and_cap(a, scores);
+    return qkv_scale_f32(scores, scores, a->keys, 1.0f, bias);
+}
+
+/* Steps 2 to 4 of one row, in place: logits, mask, exp. Returns 1 / sum. The row keeps exp(masked - largest), since one
  * multiplication of the context is cheaper than one of each weight.
- * A row that may see nothing becomes zeros; a row with a NaN or +infinity among its logits has no softmax: all NaN. */
-static float soften(const qkv_attention *a, int32_t row, float *scores) {
-    const float largest = qkv_scale_f32(scores, scores, a->keys, a->scale, mask_row(a, row));
+ * A row that may see nothing becomes what `empty` says; a row without a softmax (NaN or +infinity among its logits, or
+ * nothing but -infinity though keys are allowed) becomes NaN. */
+static float soften(const qkv_attention *a, const float *bias, float *scores) {
+    const float largest = mask_logits(a, bias, scores);
 
     if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);
-    const float fill = largest < 0.0f ? 0.0f : __builtin_nanf("");
+    const float fill = is_empty(bias, a->keys) ? a->empty : __builtin_nanf("");
     for (int32_t j = 0; j < a->keys; j++) scores[j] = fill;
     return fill;
 }
@@ -95,21 +152,26 @@ static int is_finite_row(const float *x, int32_t n) {
     return 1;
 }
 
-/* The context of one row over the allowed keys only, in key order. For a finite V it has the bits of the GEMM, which adds
- * 0 * v at the masked keys; where V holds a NaN or infinity at a masked key only this one keeps it out. */
-static void skip_masked(const qkv_attention *a, int32_t row, const float *weights, float inverse, float *out) {
-    const float *mask = mask_row(a, row);
+/* The context of one row once more, with zeros for the values it may not see: where V holds a NaN or an infinity at a
+ * masked key, 0 * v would bring it in. The same GEMM over the same keys, so for a finite V the bits are the same too. */
+static void skip_masked(const qkv_attention *a, const float *bias, const float *weights, const float *inverse,
+                        float *out, const qkv_attention_scratch *scratch) {
+    qkv_gemm gemm = {.rows = 1, .k = a->keys, .panel_stride = a->v_stride, .row_scale = inverse};
 
+    qkv_pack_f32(scratch->panels, weights, 0, 1, a->keys);
     for (int32_t c = 0; c < a->value_dim; c += QKV_PANEL) {
-        const float *panel = a->v + (size_t)(c / QKV_PANEL) * a->v_stride;
-        const int32_t lanes = a->value_dim - c < QKV_PANEL ? a->value_dim - c : QKV_PANEL;
-        for (int32_t i = 0; i < lanes; i++) {
-            float sum = 0.0f;
-            for (int32_t j = 0; j < a->keys; j++) {
-                if (mask[j] >= -FLOAT_MAX) sum += weights[j] * panel[(size_t)j * QKV_PANEL + (size_t)i];
+        const float *v = a->v + (size_t)(c / QKV_PANEL) * a->v_stride;
+        for (int32_t j = 0; j < a->keys; j++) {
+            float *to = scratch->values + (size_t)j * QKV_PANEL;
+            if (bias[j] < -FLOAT_MAX) {
+                __builtin_memset(to, 0, QKV_PANEL * sizeof(float));
+            } else {
+                __builtin_memcpy(to, v + (size_t)j * QKV_PANEL, QKV_PANEL * sizeof(float));
             }
-            out[c + i] = sum * inverse;
         }
+        gemm.out = out + c;
+        gemm.cols = a->value_dim - c < QKV_PANEL ? a->value_dim - c : QKV_PANEL;
+        qkv_gemm_f32(&gemm, scratch->panels, scratch->values);
     }
 }
 
@@ -128,22 +190,31 @@ static void multiply_values(const qkv_attention *a, int32_t row0, int32_t rows, 
 
     qkv_pack_f32(scratch->panels, scores, stride, rows, a->keys);
     qkv_gemm_f32(&gemm, scratch->panels, a->v);
-    for (int32_t r = 0; a->mask && r < rows; r++) {
+    for (int32_t r = 0; r < rows; r++) {
         float *row = out + (size_t)r * out_stride;
         if (is_finite_row(row, a->value_dim)) continue;
-        skip_masked(a, row0 + r, scores + (size_t)r * stride, scratch->inverse[r], row);
+        const float *bias = bias_row(a, row0 + r, scratch->bias);
+        if (is_empty(bias, a->keys)) {
+            for (int32_t c = 0; c < a->value_dim; c++) row[c] = a->empty;
+        } else if (bias) {
+            skip_masked(a, bias, scores + (size_t)r * stride, scratch->inverse + r, row, scratch);
+        }
     }
 }
 
 void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, float *out, size_t out_stride,
-                           const qkv_attention_scratch *scratch) {
+                           float *weights, const qkv_attention_scratch *scratch) {
     const size_t stride = padded(a->keys);
 
     for (int32_t done = 0; done < rows;) {
         const int32_t block = qkv_row_block(rows - done);
         multiply_keys(a, row0 + done, block, scratch->scores, stride, scratch);
         for (int32_t r = 0; r < block; r++) {
-            scratch->inverse[r] = soften(a, row0 + done + r, scratch->scores + (size_t)r * stride);
+            float *scores = scratch->scores + (size_t)r * stride;
+            const float *bias = bias_row(a, row0 + done + r, scratch->bias);
+            scratch->inverse[r] = soften(a, bias, scores);
+            if (!weights) continue;
+            qkv_mul_f32(weights + (size_t)(done + r) * (size_t)a->keys, scores, a->keys, scratch->inverse[r]);
         }
         multiply_values(a, row0 + done, block, scratch->scores, stride, out + (size_t)done * out_stride, out_stride,
                         scratch);
@@ -153,14 +224,14 @@ void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, f
 
 /* ---- the same steps, stopped where asked -------------------------------------------------------------------- */
 
-static void finish_row(const qkv_attention *a, qkv_stage stage, int32_t row, float *scores) {
-    if (stage == QKV_STAGE_WEIGHTS) {
-        const float inverse = soften(a, row, scores);
-        qkv_mul_f32(scores, scores, a->keys, inverse);
-    } else if (stage == QKV_STAGE_MASKED) {
-        qkv_scale_f32(scores, scores, a->keys, a->scale, mask_row(a, row));
-    } else if (stage > QKV_STAGE_SCORES) { /* scaled, capped, biased: no cap and no bias here */
-        qkv_scale_f32(scores, scores, a->keys, a->scale, NULL);
+static void finish_row(const qkv_attention *a, qkv_stage stage, const float *bias, float *scores) {
+    switch (stage) {
+    case QKV_STAGE_SCORES: break;
+    case QKV_STAGE_SCALED: qkv_scale_f32(scores, scores, a->keys, a->scale, NULL); break;
+    case QKV_STAGE_CAPPED:
+    case QKV_STAGE_BIASED: scale_and_cap(a, scores); break; /* no relative bias here */
+    case QKV_STAGE_MASKED: mask_logits(a, bias, scores); break;
+    default: qkv_mul_f32(scores, scores, a->keys, soften(a, bias, scores)); break;
     }
 }
 
@@ -172,7 +243,9 @@ void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, in
         const int32_t block = qkv_row_block(rows - done);
         float *scores = out + (size_t)done * stride;
         multiply_keys(a, row0 + done, block, scores, stride, scratch);
-        for (int32_t r = 0; r < block; r++) finish_row(a, stage, row0 + done + r, scores + (size_t)r * stride);
+        for (int32_t r = 0; r < block; r++) {
+            finish_row(a, stage, bias_row(a, row0 + done + r, scratch->bias), scores + (size_t)r * stride);
+        }
         done += block;
     }
 }

@@ -1,7 +1,7 @@
 /* attention.h - scaled dot-product attention of one head, fused or step by step.
  *
- *   scores = Q K^T        scaled = scores * scale        masked = scaled + mask        weights = softmax of each row
- *   context = weights V
+ *   scores = Q K^T        scaled = scores * scale     capped = cap tanh(scaled / cap)     masked = capped + mask
+ *   weights = softmax of each row of masked           context = weights V
  *
  * Works on blocks of a few query rows, so its scratch is linear in the number of keys. Rows do not depend on each other:
  * any window of rows, in any block, has the bits of the whole. Both functions below go through the same steps in the
@@ -16,7 +16,26 @@ typedef struct qkv_attention_scratch {
     float *scores;  /* [6, most keys rounded up to 8] */
     float *panels;  /* A panels of 6 rows of scores or queries */
     float *inverse; /* [6] 1 / sum of each row */
+    float *bias;    /* [most keys] the mask of one row, when it has to be put together */
+    float *values;  /* [most keys, 8] a panel of V without what must not be seen */
 } qkv_attention_scratch;
+
+#define QKV_UNBOUNDED (INT64_C(1) << 40) /* a span without an end */
+
+/* Which keys a query may see, and what is added to its logits. Query i may see the keys j with
+ *   max(0, i + from) <= j < min(limit, i + to), j < columns, flag(i, j) == allowed, add(i, j) > -infinity;
+ * all of them when the struct is the result of qkv_mask_none. */
+typedef struct qkv_mask {
+    const float *add;     /* NULL or [N, stride]: added, -infinity forbids */
+    const uint8_t *flags; /* NULL or [N, stride]: 0 or 1; at most one of the two is set */
+    uint8_t allowed;      /* the flag that lets a key take part */
+    size_t stride;        /* from one query's row to the next; 0: all queries share one */
+    int32_t columns;      /* keys behind those that the rows have are forbidden */
+    int32_t limit;        /* keys of the sequence */
+    int64_t from, to;     /* the window or the causal edge, from the place of query 0 */
+} qkv_mask;
+
+qkv_mask qkv_mask_none(int32_t keys);
 
 typedef struct qkv_attention {
     const float *q; /* [N, q_stride], of which E are used */
@@ -26,8 +45,9 @@ typedef struct qkv_attention {
     size_t v_stride;                  /* floats from one panel of v to the next */
     int32_t keys, key_dim, value_dim; /* M, E, Ev */
     float scale;
-    const float *mask;  /* row i is added to the scaled scores of query i; -infinity forbids; NULL = none */
-    size_t mask_stride; /* 0: the same row for every query */
+    float softcap; /* 0: none */
+    float empty;   /* the weights and context of a query that may see no key: 0, or NaN as torch has it */
+    qkv_mask mask;
 } qkv_attention;
 
 void qkv_attention_scratch_take(qkv_attention_scratch *scratch, qkv_arena *arena, int32_t most_keys, int32_t key_dim);
@@ -40,9 +60,10 @@ void qkv_attention_put_values(float *v_panels, size_t v_stride, int32_t row0, co
 void qkv_attention_get_keys(const float *k_panels, int32_t n, int32_t dim, float *out);
 void qkv_attention_get_values(const float *v_panels, size_t v_stride, int32_t n, int32_t dim, float *out);
 
-/* out [rows, out_stride], Ev written: the context of queries [row0, row0 + rows). A query that may see no key gets 0. */
+/* out [rows, out_stride], Ev written: the context of queries [row0, row0 + rows). weights: NULL, or [rows, M] for the
+ * weights that made it. */
 void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, float *out, size_t out_stride,
-                           const qkv_attention_scratch *scratch);
+                           float *weights, const qkv_attention_scratch *scratch);
 
 /* out [rows, M]: a stage from QKV_STAGE_SCORES to QKV_STAGE_WEIGHTS of the same queries. */
 void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, int32_t rows, float *out,

@@ -173,12 +173,13 @@ qkv_attention qkv_block_attention(const qkv_block *b, int32_t sequence, int32_t 
         .key_dim = b->config->head_dim,
         .value_dim = b->config->head_dim,
         .scale = b->scale,
+        .mask = qkv_mask_none(s->length),
     };
 
     if (b->mask) {
         const size_t plane = (size_t)b->mask_rows * (size_t)s->length;
-        a.mask = b->mask + (b->mask_heads > 1 ? (size_t)head * plane : 0);
-        a.mask_stride = b->mask_rows > 1 ? (size_t)s->length : 0;
+        a.mask.add = b->mask + (b->mask_heads > 1 ? (size_t)head * plane : 0);
+        a.mask.stride = b->mask_rows > 1 ? (size_t)s->length : 0;
     }
     return a;
 }
@@ -193,7 +194,7 @@ void qkv_block_contexts(const qkv_block *b, int32_t sequence) {
         const qkv_attention a = qkv_block_attention(b, sequence, h, b->scratch->q + column, stride);
         float *out = b->scratch->context + column;
         if (!b->ablate || !b->ablate[h]) {
-            qkv_attention_context(&a, 0, s->length, out, stride, &b->scratch->attention);
+            qkv_attention_context(&a, 0, s->length, out, stride, NULL, &b->scratch->attention);
             continue;
         }
         for (int32_t i = 0; i < s->length; i++) {

@@ -40,7 +40,7 @@ static void map_rows(const qkv_block *b, int32_t sequence, int32_t head, qkv_sta
 
     copy_queries(b, sequence, head, row0, rows, q);
     qkv_attention a = qkv_block_attention(b, sequence, head, q, (size_t)b->config->head_dim);
-    if (a.mask) a.mask += (size_t)row0 * a.mask_stride;
+    if (a.mask.add) a.mask.add += (size_t)row0 * a.mask.stride;
     qkv_attention_map(&a, stage, 0, rows, out, &b->scratch->attention);
 }
 
@@ -75,7 +75,7 @@ static void copy_context(const qkv_block *b, int32_t sequence, int32_t head, flo
     }
     copy_queries(b, sequence, head, 0, length, b->scratch->q);
     const qkv_attention a = qkv_block_attention(b, sequence, head, b->scratch->q, dim);
-    qkv_attention_context(&a, 0, length, out, dim, &b->scratch->attention);
+    qkv_attention_context(&a, 0, length, out, dim, NULL, &b->scratch->attention);
 }
 
 static void copy_mixed(const qkv_block *b, int32_t sequence, qkv_stage stage, float *out) {

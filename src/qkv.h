@@ -122,6 +122,7 @@ typedef enum qkv_plane {
 #define QKV_TYPE_ptr_i32 const int32_t *
 #define QKV_TYPE_ptr_f32 const float *
 #define QKV_TYPE_ptr_u8 const uint8_t *
+#define QKV_TYPE_out_f32 float *
 
 typedef struct qkv_config {
 #define QKV_X(type, name) QKV_TYPE_##type name;
@@ -307,5 +308,89 @@ typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_CLS, QKV_POOL_LAST } qkv_pool
  * normalize is not 0. out: [D]. All layers must have been run. */
 qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out,
                          qkv_error *err);
+
+/* ---- operators ---------------------------------------------------------------------------------------------- */
+
+/* Scaled dot-product attention without a model. Fields, X(type, name); B batch, L queries, M keys, E key width, Ev value
+ * width; strides count floats, so that any layout of the axes can be read and written in place.
+ *   query, key, value  [B, H, L, E], [B, G, M, E], [B, G, M, Ev] by their strides; rows without gaps
+ *   out                [B, H, L, Ev] by its strides
+ *   stage, stage_out   QKV_STAGE_SCORES .. QKV_STAGE_WEIGHTS and [B, H, L, M], or stage_out NULL: none
+ *   mask_add           NULL or floats added to the logits, -infinity forbids; by the mask strides (0 = broadcast)
+ *   mask_flags         NULL or bytes: 1 allows where mask_allowed is 1, forbids where it is 0; not both masks
+ *   mask_columns       keys that a mask row has; those behind are forbidden
+ *   key_lengths        [B] keys at and behind it are forbidden, or NULL
+ *   offset             query i stands at place p = offset + i among the keys; with offset_from_lengths at
+ *                      key_lengths[b] - L + i
+ *   causal             not 0: key j allowed iff j <= p
+ *   window_left, right -1: unbounded; else p - left <= j <= p + right
+ *   scale, softcap     s = scale * q.k, then softcap * tanh(s / softcap) where softcap > 0, then the mask
+ *   empty_nan          a query that may see no key gets zeros, or NaN where this is not 0 */
+#define QKV_OPERATOR_FIELDS(X)  \
+    X(ptr_f32, query)           \
+    X(ptr_f32, key)             \
+    X(ptr_f32, value)           \
+    X(out_f32, out)             \
+    X(out_f32, stage_out)       \
+    X(i32, stage)               \
+    X(i32, batch)               \
+    X(i32, heads)               \
+    X(i32, kv_heads)            \
+    X(i32, queries)             \
+    X(i32, keys)                \
+    X(i32, key_dim)             \
+    X(i32, value_dim)           \
+    X(i32, query_batch_stride)  \
+    X(i32, query_head_stride)   \
+    X(i32, query_row_stride)    \
+    X(i32, key_batch_stride)    \
+    X(i32, key_head_stride)     \
+    X(i32, key_row_stride)      \
+    X(i32, value_batch_stride)  \
+    X(i32, value_head_stride)   \
+    X(i32, value_row_stride)    \
+    X(i32, out_batch_stride)    \
+    X(i32, out_head_stride)     \
+    X(i32, out_row_stride)      \
+    X(ptr_f32, mask_add)        \
+    X(ptr_u8, mask_flags)       \
+    X(i32, mask_allowed)        \
+    X(i32, mask_columns)        \
+    X(i32, mask_batch_stride)   \
+    X(i32, mask_head_stride)    \
+    X(i32, mask_row_stride)     \
+    X(ptr_i32, key_lengths)     \
+    X(i32, offset)              \
+    X(i32, offset_from_lengths) \
+    X(i32, causal)              \
+    X(i32, window_left)         \
+    X(i32, window_right)        \
+    X(f32, scale)               \
+    X(f32, softcap)             \
+    X(i32, empty_nan)
+
+typedef struct qkv_operator {
+#define QKV_X(type, name) QKV_TYPE_##type name;
+    QKV_OPERATOR_FIELDS(QKV_X)
+#undef QKV_X
+} qkv_operator;
+
+/* Scratch bytes for qkv_attend, exactly; 0 with err filled when refused. */
+size_t qkv_attend_bytes(const qkv_operator *op, qkv_error *err);
+
+/* Computes out, and the stage when asked, in scratch[0, bytes), 16-byte aligned. Allocates nothing. */
+qkv_status qkv_attend(const qkv_operator *op, void *scratch, size_t bytes, qkv_error *err);
+
+/* A linear map y = x W^T + b in float32, W [outputs, inputs]: what MultiHeadAttention is made of besides attention. */
+typedef struct qkv_map qkv_map;
+
+size_t qkv_map_bytes(int32_t outputs, int32_t inputs, qkv_error *err);
+
+/* weights: [outputs, inputs]; bias: [outputs] or NULL. Both are copied into memory[0, bytes). */
+qkv_status qkv_map_create(qkv_map **out_map, void *memory, size_t bytes, int32_t outputs, int32_t inputs,
+                          const float *weights, const float *bias, qkv_error *err);
+
+/* y [rows, outputs] = x [rows, inputs] W^T + b. rows >= 0. */
+qkv_status qkv_map_apply(const qkv_map *map, const float *x, int32_t rows, float *y, qkv_error *err);
 
 #endif

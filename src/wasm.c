@@ -52,6 +52,7 @@ static void *allocate(size_t bytes) {
 #define WORD_ptr_i32 "ptr"
 #define WORD_ptr_f32 "ptr"
 #define WORD_ptr_u8 "ptr"
+#define WORD_out_f32 "ptr"
 #define STATUS(NAME, number) " " #NAME ":" #number
 #define LISTED(NAME, name) " " #name
 #define STAT(name) " " #name
@@ -62,8 +63,9 @@ static const char description[] = "version " QKV_VERSION                /* */
                                   "\nstatuses" QKV_STATUSES(STATUS)     /* NAME:number */
     "\nprecisions" QKV_PRECISIONS(LISTED) "\nplanes" QKV_PLANES(LISTED) /* names in order of their numbers */
     "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(LISTED) "\nstats" QKV_STATS(STAT) /* */
-    "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) /* name:type in order, 4 bytes each */
-    "\nslots" QKV_SLOTS(SLOT) "\n";                                       /* name:scope:role */
+    "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) "\noperator" QKV_OPERATOR_FIELDS(
+        FIELD)                      /* name:type in order, 4 bytes each */
+    "\nslots" QKV_SLOTS(SLOT) "\n"; /* name:scope:role */
 
 uint32_t EXPORT(abi)(void) {
     return QKV_ABI;
@@ -170,4 +172,27 @@ qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32
 
 qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out) {
     return qkv_embedding(run, sequence, pooling, normalize, out, &last_error);
+}
+
+/* ---- operators ---------------------------------------------------------------------------------------------- */
+
+size_t EXPORT(attend_size)(const qkv_operator *op) {
+    return qkv_attend_bytes(op, &last_error);
+}
+
+qkv_status EXPORT(attend)(const qkv_operator *op, void *scratch, size_t bytes) {
+    return qkv_attend(op, scratch, bytes, &last_error);
+}
+
+qkv_map *EXPORT(map_new)(int32_t outputs, int32_t inputs, const float *weights, const float *bias) {
+    const size_t bytes = qkv_map_bytes(outputs, inputs, &last_error);
+    void *memory = bytes ? allocate(bytes) : NULL;
+    qkv_map *map = NULL;
+
+    if (memory) qkv_map_create(&map, memory, bytes, outputs, inputs, weights, bias, &last_error);
+    return map;
+}
+
+qkv_status EXPORT(map_apply)(const qkv_map *map, const float *x, int32_t rows, float *y) {
+    return qkv_map_apply(map, x, rows, y, &last_error);
 }

@@ -64,6 +64,8 @@ typedef struct qkv_gemm {
  * scale_f32: y[i] = x[i] * scale + bias[i] (bias NULL: no addition; bias -infinity: y is -infinity whatever x is).
  *   Returns the largest y, -infinity when n = 0 or all are; NaN when any y is NaN or +infinity. y may be x.
  *
+ * softcap_f32: y[i] = cap * tanh(x[i] / cap), tanh below 2 ulp; cap > 0, normal. y may be x.
+ *
  * sum_exp_f32: y[i] = exp(x[i] - max), returns the sum of y. x may be -infinity; max finite, >= every x. y may be x.
  *   exp is below 2 ulp on [-60, 0], exactly 1 at 0 and exactly 0 below -60: smaller weights would make denormal products,
  *   40 to 120 times slower in wasm.
@@ -91,6 +93,7 @@ typedef struct qkv_gemm {
 #define qkv_gemm_q10 QKV_PICK(gemm_q10)
 #define qkv_weights_f32 QKV_PICK(weights_f32)
 #define qkv_scale_f32 QKV_PICK(scale_f32)
+#define qkv_softcap_f32 QKV_PICK(softcap_f32)
 #define qkv_sum_exp_f32 QKV_PICK(sum_exp_f32)
 #define qkv_layer_norm_f32 QKV_PICK(layer_norm_f32)
 #define qkv_add_f32 QKV_PICK(add_f32)

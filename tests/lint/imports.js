@@ -10,6 +10,7 @@ const LIBRARY = [
   ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'weights', 'model', 'run', 'input'],
   ...[
     'interventions',
+    'operators/',
     'engine',
     'loader',
     'heap',
@@ -29,8 +30,10 @@ const ENGINE = [
     'inspect',
     'run',
     'block',
+    'operator',
     'attention',
     'model',
+    'map',
     'matrix',
     'heap',
     'arena',

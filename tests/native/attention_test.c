@@ -71,6 +71,7 @@ static head make(uint32_t *seed, int n, int m, int dim, int value_dim) {
         .key_dim = dim,
         .value_dim = value_dim,
         .scale = (float)(1.0 / sqrt(dim)),
+        .mask = qkv_mask_none(m),
     };
     return h;
 }
@@ -84,12 +85,12 @@ static void release(head *h) {
 
 static void attend(head *h) {
     qkv_attention_map(&h->a, QKV_STAGE_WEIGHTS, 0, h->n, h->map, &h->scratch);
-    qkv_attention_context(&h->a, 0, h->n, h->context, (size_t)h->value_dim, &h->scratch);
+    qkv_attention_context(&h->a, 0, h->n, h->context, (size_t)h->value_dim, NULL, &h->scratch);
 }
 
 static void use_mask(head *h) {
-    h->a.mask = h->mask;
-    h->a.mask_stride = (size_t)h->m;
+    h->a.mask.add = h->mask;
+    h->a.mask.stride = (size_t)h->m;
 }
 
 static double worst;
@@ -97,8 +98,15 @@ static double worst;
 static void check_against_reference(head *h, double bound, const char *what) {
     double *weights = malloc(sizeof(double) * (size_t)(h->n * h->m + 1));
     double *context = malloc(sizeof(double) * (size_t)(h->n * h->value_dim + 1));
-    const reference_attention reference = {h->q,     h->k, h->v, h->n, h->m, h->dim, h->value_dim, (double)h->a.scale,
-                                           h->a.mask};
+    const reference_attention reference = {.q = h->q,
+                                           .k = h->k,
+                                           .v = h->v,
+                                           .n = h->n,
+                                           .m = h->m,
+                                           .dim = h->dim,
+                                           .value_dim = h->value_dim,
+                                           .scale = (double)h->a.scale,
+                                           .mask = h->a.mask.add};
 
     attend(h);
     reference_attend(&reference, weights, context);
@@ -199,9 +207,9 @@ static void test_windows(void) {
             }
         }
     }
-    qkv_attention_context(&h.a, 0, h.n, h.context, (size_t)h.value_dim, &h.scratch);
+    qkv_attention_context(&h.a, 0, h.n, h.context, (size_t)h.value_dim, NULL, &h.scratch);
     for (int i = 0; i < h.n; i++) {
-        qkv_attention_context(&h.a, i, 1, window, (size_t)h.value_dim, &h.scratch);
+        qkv_attention_context(&h.a, i, 1, window, (size_t)h.value_dim, NULL, &h.scratch);
         CHECK(check_same_bits(window, h.context + i * h.value_dim, (size_t)h.value_dim),
               "context of row %d alone differs", i);
     }

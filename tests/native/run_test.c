@@ -61,7 +61,8 @@ static void check_head(const tiny_model *t, qkv_run *run, int n, int layer, int 
     error = linear_error(t, QKV_SLOT_V_WEIGHT, QKV_SLOT_V_BIAS, layer, a, n, d, group * dim, dim);
     CHECK(error <= BOUND, "v of layer %d, head %d is off by %g", layer, head, error);
 
-    const reference_attention reference = {b, c, d, n, n, dim, dim, 1 / sqrt(dim), NULL};
+    const reference_attention reference = {
+        .q = b, .k = c, .v = d, .n = n, .m = n, .dim = dim, .value_dim = dim, .scale = 1 / sqrt(dim)};
     reference_attend(&reference, weights64, context64);
     weights(run, QKV_STAGE_WEIGHTS, layer, head, 0, 0, n, a);
     error = 0;

@@ -17,6 +17,7 @@ import { QkvError } from './errors.js';
  * @property {string[]} stats
  * @property {Field[]} config
  * @property {Field[]} input
+ * @property {Field[]} operator
  * @property {Map<string, Slot>} slots
  */
 
@@ -48,6 +49,7 @@ export function parseDescription(text) {
     stats: words('stats'),
     config: words('config').map(parseField),
     input: words('input').map(parseField),
+    operator: words('operator').map(parseField),
     slots: new Map(words('slots').map(parseSlot)),
   };
 }

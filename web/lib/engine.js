@@ -233,6 +233,12 @@ export function compiledOf(engine) {
 }
 
 /**
+ * The engine's core as it is, for calls that cannot wait: after a trap its calls say so.
+ * @param {Engine} engine
+ */
+export const coreOf = (engine) => stateOf(engine).core;
+
+/**
  * The engine's core; a new one from the compiled module where the last one trapped.
  * @param {Engine} engine
  */

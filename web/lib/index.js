@@ -5,16 +5,32 @@ import { compiledOf, createCore, createEngine, liveCore } from './engine.js';
 import { QkvError } from './errors.js';
 import { loadInThread } from './load.js';
 import { loadWasm } from './loader.js';
+import { scaledDotProductAttention } from './operators/attention.js';
+import { MultiHeadAttention } from './operators/multi_head.js';
 import { pauseThread } from './pause.js';
 import { loadInWorker } from './remote.js';
 
-export { QkvError };
+export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {import('./model.js').ForwardInput} ForwardInput */
 /** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./operators/attention.js').AttentionStage} AttentionStage */
+/**
+ * @template {'output' | AttentionStage} [Returned='output']
+ * @typedef {import('./operators/attention.js').AttentionOptions<Returned>} AttentionOptions
+ */
+/**
+ * @template {'output' | AttentionStage} [Returned='output']
+ * @typedef {import('./operators/attention.js').AttentionResult<Returned>} AttentionResult
+ */
+/** @typedef {import('./operators/mask.js').AttentionMask} AttentionMask */
+/** @typedef {import('./operators/multi_head.js').ForwardOptions} MultiHeadForwardOptions */
+/** @typedef {import('./operators/multi_head.js').MultiHeadOptions} MultiHeadOptions */
+/** @typedef {import('./operators/tensors.js').FloatTensor} FloatTensor */
+/** @typedef {import('./operators/tensors.js').BoolTensor} BoolTensor */
 /** @typedef {import('./run.js').Matrix} Matrix */
 /** @typedef {import('./run.js').Overview} Overview */
 /** @typedef {import('./run.js').Run} Run */

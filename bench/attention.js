@@ -1,0 +1,207 @@
+// Attention of 12 heads with its weights returned, against onnxruntime-web's com.microsoft MultiHeadAttention and a plain
+// triple loop in JavaScript:
+//   node bench/attention.js [--rounds N] [--ort FOLDER of onnxruntime-web]
+// All take turns inside one process, so that a change of the machine's speed meets all of them; the minimum counts. One
+// thread each. Of onnxruntime-web's time, that of a session which only takes the same inputs and gives the same output is
+// taken off; ours is the whole call, copies included. Node 20 runs the relaxed build with --experimental-wasm-relaxed-simd.
+import { parseArgs } from 'node:util';
+import { init, scaledDotProductAttention } from 'qkv';
+
+const HEADS = 12;
+const SIZES = [
+  [128, 32],
+  [128, 64],
+  [512, 32],
+  [512, 64],
+];
+const WARM_UP = 12;
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '20' }, ort: { type: 'string', default: 'onnxruntime-web' } },
+});
+const rounds = Number(values.rounds);
+
+/** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
+/** @typedef {{ name: string, run: () => unknown, output?: () => Float32Array | Promise<Float32Array> }} Contender */
+
+/** @param {number} rows @param {number} width @param {number} seed @returns {Tensor} */
+function filled(rows, width, seed) {
+  let state = seed;
+  const data = Float32Array.from({ length: rows * width }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 31 - 1;
+  });
+  return { data, shape: [1, rows, width] };
+}
+
+// ---- the plain loop -------------------------------------------------------------------------------------------------
+
+/** @param {Tensor} query @param {Tensor} key @param {Tensor} value @param {number} dim @param {Float32Array} out @param {Float32Array} weights */
+function plainLoop({ data: q, shape: [, n, width] }, { data: k }, { data: v }, dim, out, weights) {
+  for (let h = 0; h < HEADS; h++) {
+    for (let i = 0; i < n; i++) {
+      const row = (h * n + i) * n;
+      let largest = Number.NEGATIVE_INFINITY;
+      for (let j = 0; j < n; j++) {
+        let sum = 0;
+        for (let e = 0; e < dim; e++) sum += q[i * width + h * dim + e] * k[j * width + h * dim + e];
+        weights[row + j] = sum / Math.sqrt(dim);
+        largest = Math.max(largest, weights[row + j]);
+      }
+      let total = 0;
+      for (let j = 0; j < n; j++) {
+        weights[row + j] = Math.exp(weights[row + j] - largest);
+        total += weights[row + j];
+      }
+      for (let j = 0; j < n; j++) weights[row + j] /= total;
+      for (let e = 0; e < dim; e++) {
+        let sum = 0;
+        for (let j = 0; j < n; j++) sum += weights[row + j] * v[j * width + h * dim + e];
+        out[i * width + h * dim + e] = sum;
+      }
+    }
+  }
+}
+
+// ---- onnxruntime-web ------------------------------------------------------------------------------------------------
+
+async function importOrt() {
+  const isFolder = values.ort.startsWith('/') || values.ort.startsWith('.');
+  try {
+    return await import(isFolder ? `${values.ort}/dist/ort.node.min.mjs` : values.ort);
+  } catch (error) {
+    console.log(`Without onnxruntime-web (${/** @type {Error} */ (error).message.split('\n')[0]}).`);
+    console.log('To compare with it: npm install --no-save onnxruntime-web, or name its folder with --ort.');
+    return null;
+  }
+}
+
+/** A protobuf field: a number, text, or the bytes of a message. @param {number} field @param {number | string | number[]} value */
+function protobuf(field, value) {
+  if (typeof value === 'number') return [...varint(field << 3), ...varint(value)];
+  const bytes = typeof value === 'string' ? [...new TextEncoder().encode(value)] : value;
+  return [...varint((field << 3) | 2), ...varint(bytes.length), ...bytes];
+}
+
+/** @param {number} value @returns {number[]} */
+const varint = (value) => (value < 128 ? [value] : [(value & 127) | 128, ...varint(Math.floor(value / 128))]);
+
+/** @param {string} name @param {number[]} shape ValueInfoProto of floats */
+function valueInfo(name, shape) {
+  const dims = shape.flatMap((size) => protobuf(1, protobuf(1, size)));
+  return [...protobuf(1, name), ...protobuf(2, protobuf(1, [...protobuf(1, 1), ...protobuf(2, dims)]))];
+}
+
+/**
+ * A model of one node with the inputs q, k, v and the outputs y and w.
+ * @param {number[]} node
+ * @param {number[]} shape of q, k, v and y
+ * @param {number[]} weights shape of w
+ */
+function model(node, shape, weights) {
+  const graph = [
+    ...protobuf(1, node),
+    ...protobuf(2, 'g'),
+    ...['q', 'k', 'v'].flatMap((name) => protobuf(11, valueInfo(name, shape))),
+    ...protobuf(12, valueInfo('y', shape)),
+    ...protobuf(12, valueInfo('w', weights)),
+  ];
+  const opsets = [...protobuf(8, [...protobuf(1, ''), ...protobuf(2, 17)])];
+  opsets.push(...protobuf(8, [...protobuf(1, 'com.microsoft'), ...protobuf(2, 1)]));
+  return Uint8Array.from([...protobuf(1, 8), ...protobuf(7, graph), ...opsets]);
+}
+
+const ATTENTION = [
+  ...['q', 'k', 'v'].flatMap((name) => protobuf(1, name)),
+  ...['y', '', '', 'w'].flatMap((name) => protobuf(2, name)),
+  ...protobuf(4, 'MultiHeadAttention'),
+  ...protobuf(5, [...protobuf(1, 'num_heads'), ...protobuf(3, HEADS), ...protobuf(20, 2)]),
+  ...protobuf(7, 'com.microsoft'),
+];
+const NOTHING = [];
+
+/** @param {any} ort @param {Record<'q' | 'k' | 'v', Tensor>} inputs @returns {Promise<Contender[]>} */
+async function ortContenders(ort, inputs) {
+  ort.env.wasm.numThreads = 1;
+  ort.env.logLevel = 'error';
+  const feeds = Object.fromEntries(
+    Object.entries(inputs).map(([name, { data, shape }]) => [name, new ort.Tensor('float32', data, shape)]),
+  );
+  const session = (/** @type {number[]} */ node) =>
+    ort.InferenceSession.create(model(node, inputs.q.shape, [1, HEADS, inputs.q.shape[1], inputs.q.shape[1]]), { executionProviders: ['wasm'] });
+  const [attention, nothing] = [await session(ATTENTION), await session(NOTHING)];
+  return [
+    {
+      name: 'onnxruntime-web',
+      run: () => attention.run(feeds),
+      output: async () => (await attention.run(feeds)).y.data,
+    },
+    { name: 'its call alone', run: () => nothing.run(feeds) },
+  ];
+}
+
+// ---- the measurement ------------------------------------------------------------------------------------------------
+
+async function engines() {
+  const made = [{ name: 'qkv', engine: await init({ variant: 'simd' }) }];
+  try {
+    made.push({ name: 'qkv relaxed', engine: await init({ variant: 'relaxed' }) });
+  } catch {
+    console.log('This Node has no relaxed SIMD; with Node 20 use --experimental-wasm-relaxed-simd.');
+  }
+  return made;
+}
+
+/** Shortest time of each, in milliseconds. @param {Contender[]} contenders */
+async function race(contenders) {
+  const best = new Map(contenders.map(({ name }) => [name, Number.POSITIVE_INFINITY]));
+  for (let round = -WARM_UP; round < rounds; round++) {
+    for (const { name, run } of contenders) {
+      if (name === 'plain loop' && round % 4 !== 0) continue;
+      const start = performance.now();
+      const result = run();
+      if (result instanceof Promise) await result;
+      const time = performance.now() - start;
+      if (round >= 0) best.set(name, Math.min(/** @type {number} */ (best.get(name)), time));
+    }
+  }
+  return best;
+}
+
+/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
+function largestDifference(a, b) {
+  let largest = 0;
+  for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i] - b[i]));
+  return largest;
+}
+
+const made = await engines();
+const ort = await importOrt();
+console.log(`Node ${process.versions.node}, ${HEADS} heads, one thread, milliseconds (minimum of ${rounds})`);
+for (const [n, dim] of SIZES) {
+  const [q, k, v] = [1, 2, 3].map((seed) => filled(n, HEADS * dim, seed));
+  const out = { output: new Float32Array(n * HEADS * dim), weights: new Float32Array(HEADS * n * n) };
+  const plain = { output: new Float32Array(n * HEADS * dim), weights: new Float32Array(HEADS * n * n) };
+  const options = { query: q, key: k, value: v, heads: HEADS, returns: /** @type {const} */ ('weights'), out };
+  /** @type {Contender[]} */
+  const contenders = made.map(({ name, engine }) => ({
+    name,
+    run: () => scaledDotProductAttention(engine, options),
+    output: () => scaledDotProductAttention(engine, options).output.data.slice(),
+  }));
+  contenders.push({ name: 'plain loop', run: () => plainLoop(q, k, v, dim, plain.output, plain.weights) });
+  if (ort) contenders.push(...(await ortContenders(ort, { q, k, v })));
+  const best = await race(contenders);
+  const time = (/** @type {string} */ name) => best.get(name) ?? Number.NaN;
+  const net = time('onnxruntime-web') - time('its call alone');
+  const times = [...best].map(([name, ms]) => `${name} ${ms.toFixed(3)}`).join(', ');
+  console.log(`S ${n}, width ${dim}: ${times}${ort ? `; onnxruntime-web net ${net.toFixed(3)}` : ''}`);
+  for (const { name, output } of contenders) {
+    if (!output) continue;
+    const difference = largestDifference(await output(), plain.output);
+    if (!(difference < 1e-5)) throw new Error(`${name} is ${difference} from the plain loop`);
+    if (!name.startsWith('qkv')) continue;
+    const against = ort ? `${(net / time(name)).toFixed(2)} x onnxruntime-web, ` : '';
+    console.log(`  ${name}: ${against}${(time('plain loop') / time(name)).toFixed(1)} x the plain loop`);
+  }
+}

@@ -1,0 +1,6 @@
+#include "kernels.h"
+#include "tanh_f32.h"
+
+void qkv_softcap_f32_scalar(float *y, const float *x, int n, float cap) {
+    for (int i = 0; i < n; i++) y[i] = cap * tanh_one(x[i] / cap);
+}

@@ -1,0 +1,139 @@
+/* operator.c - attention as an operator: head by head through the core that the model's blocks use. */
+#include "attention.h"
+#include "kernels/kernels.h"
+#include "status.h"
+
+#define FLOAT_MAX 3.402823466e38f
+
+typedef struct work {
+    float *k, *v; /* panels of one key/value head */
+    qkv_attention_scratch attention;
+} work;
+
+static size_t padded(int32_t n) {
+    return ((size_t)n + QKV_PANEL - 1) / QKV_PANEL * QKV_PANEL;
+}
+
+static void lay_out(work *w, qkv_arena *arena, const qkv_operator *op) {
+    w->k = qkv_arena_take(arena, padded(op->keys), (size_t)op->key_dim * sizeof(float));
+    w->v = qkv_arena_take(arena, padded(op->keys), padded(op->value_dim) * sizeof(float));
+    qkv_attention_scratch_take(&w->attention, arena, op->keys, op->key_dim);
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------- */
+
+static qkv_status check_sizes(const qkv_operator *op, qkv_error *err) {
+    QKV_FAIL_IF(op->batch < 0, QKV_ARGUMENT, "batch", op->batch, 0);
+    QKV_FAIL_IF(op->heads < 1, QKV_ARGUMENT, "heads", op->heads, 1);
+    QKV_FAIL_IF(op->kv_heads < 1 || op->heads % op->kv_heads != 0, QKV_ARGUMENT, "heads is not a multiple of kv_heads",
+                op->heads, op->kv_heads);
+    QKV_FAIL_IF(op->queries < 0, QKV_ARGUMENT, "queries", op->queries, 0);
+    QKV_FAIL_IF(op->keys < 0, QKV_ARGUMENT, "keys", op->keys, 0);
+    QKV_FAIL_IF(op->key_dim < 1, QKV_ARGUMENT, "key_dim", op->key_dim, 1);
+    QKV_FAIL_IF(op->value_dim < 1, QKV_ARGUMENT, "value_dim", op->value_dim, 1);
+    QKV_FAIL_IF(op->mask_add && op->mask_flags, QKV_ARGUMENT, "masks", 2, 1);
+    QKV_FAIL_IF(op->stage_out && (op->stage < QKV_STAGE_SCORES || op->stage > QKV_STAGE_WEIGHTS), QKV_ARGUMENT, "stage",
+                op->stage, QKV_STAGE_WEIGHTS);
+    return QKV_OK;
+}
+
+static qkv_status check_numbers(const qkv_operator *op, qkv_error *err) {
+    QKV_FAIL_IF(!(__builtin_fabsf(op->scale) <= FLOAT_MAX), QKV_ARGUMENT, "scale", op->scale, 1);
+    QKV_FAIL_IF(!(op->softcap >= 0.0f && op->softcap <= FLOAT_MAX), QKV_ARGUMENT, "softcap", op->softcap, 0);
+    QKV_FAIL_IF(op->window_left < -1, QKV_ARGUMENT, "window_left", op->window_left, -1);
+    QKV_FAIL_IF(op->window_right < -1, QKV_ARGUMENT, "window_right", op->window_right, -1);
+    QKV_FAIL_IF(op->offset_from_lengths && !op->key_lengths, QKV_ARGUMENT, "key_lengths", 0, 1);
+    return QKV_OK;
+}
+
+static qkv_status measure(size_t *out_bytes, const qkv_operator *op, qkv_error *err) {
+    qkv_arena arena = qkv_arena_measure();
+    work w;
+
+    QKV_TRY(check_sizes(op, err));
+    QKV_TRY(check_numbers(op, err));
+    lay_out(&w, &arena, op);
+    QKV_FAIL_IF(arena.overflow, QKV_MEMORY, "attention does not fit the address space", 0, (double)SIZE_MAX);
+    *out_bytes = arena.used;
+    return QKV_OK;
+}
+
+size_t qkv_attend_bytes(const qkv_operator *op, qkv_error *err) {
+    size_t bytes = 0;
+    return measure(&bytes, op, err) == QKV_OK ? bytes : 0;
+}
+
+/* ---- one head ----------------------------------------------------------------------------------------------- */
+
+static size_t place(int32_t b, int32_t batch_stride, int32_t h, int32_t head_stride) {
+    return (size_t)b * (size_t)batch_stride + (size_t)h * (size_t)head_stride;
+}
+
+static qkv_mask mask_of(const qkv_operator *op, int32_t b, int32_t h) {
+    const size_t at = place(b, op->mask_batch_stride, h, op->mask_head_stride);
+    const int64_t offset = op->offset_from_lengths ? (int64_t)op->key_lengths[b] - op->queries : op->offset;
+    qkv_mask mask = qkv_mask_none(op->keys);
+
+    if (op->mask_add || op->mask_flags) {
+        if (op->mask_add) mask.add = op->mask_add + at;
+        if (op->mask_flags) mask.flags = op->mask_flags + at;
+        mask.allowed = op->mask_allowed != 0;
+        mask.stride = (size_t)op->mask_row_stride;
+        mask.columns = op->mask_columns;
+    }
+    if (op->key_lengths) mask.limit = op->key_lengths[b];
+    if (op->window_left >= 0) mask.from = offset - op->window_left;
+    if (op->window_right >= 0) mask.to = offset + op->window_right + 1;
+    if (op->causal && offset + 1 < mask.to) mask.to = offset + 1;
+    return mask;
+}
+
+static void attend_head(const qkv_operator *op, int32_t b, int32_t h, const work *w) {
+    const qkv_attention a = {
+        .q = op->query + place(b, op->query_batch_stride, h, op->query_head_stride),
+        .q_stride = (size_t)op->query_row_stride,
+        .k = w->k,
+        .v = w->v,
+        .v_stride = padded(op->keys) * QKV_PANEL,
+        .keys = op->keys,
+        .key_dim = op->key_dim,
+        .value_dim = op->value_dim,
+        .scale = op->scale,
+        .softcap = op->softcap,
+        .empty = op->empty_nan ? __builtin_nanf("") : 0.0f,
+        .mask = mask_of(op, b, h),
+    };
+    const size_t map_size = (size_t)op->queries * (size_t)op->keys;
+    float *map = op->stage_out ? op->stage_out + ((size_t)b * (size_t)op->heads + (size_t)h) * map_size : NULL;
+    const int with_weights = map && op->stage == QKV_STAGE_WEIGHTS;
+    float *out = op->out + place(b, op->out_batch_stride, h, op->out_head_stride);
+
+    qkv_attention_context(&a, 0, op->queries, out, (size_t)op->out_row_stride, with_weights ? map : NULL,
+                          &w->attention);
+    if (map && !with_weights) qkv_attention_map(&a, (qkv_stage)op->stage, 0, op->queries, map, &w->attention);
+}
+
+qkv_status qkv_attend(const qkv_operator *op, void *scratch, size_t bytes, qkv_error *err) {
+    size_t needed = 0;
+    work w;
+
+    QKV_TRY(measure(&needed, op, err));
+    QKV_FAIL_IF(bytes < needed, QKV_MEMORY, "scratch for attention", bytes, needed);
+    qkv_arena arena = qkv_arena_over(scratch, bytes);
+    lay_out(&w, &arena, op);
+    __builtin_memset(w.k, 0, padded(op->keys) * (size_t)op->key_dim * sizeof(float)); /* keys behind the last */
+    const int32_t group = op->heads / op->kv_heads;
+    for (int32_t b = 0; b < op->batch; b++) {
+        for (int32_t h = 0; h < op->heads; h++) {
+            if (h % group == 0) {
+                const float *k = op->key + place(b, op->key_batch_stride, h / group, op->key_head_stride);
+                const float *v = op->value + place(b, op->value_batch_stride, h / group, op->value_head_stride);
+                qkv_attention_put_keys(w.k, 0, k, (size_t)op->key_row_stride, op->keys, op->key_dim);
+                qkv_attention_put_values(w.v, padded(op->keys) * QKV_PANEL, 0, v, (size_t)op->value_row_stride,
+                                         op->keys, op->value_dim);
+            }
+            attend_head(op, b, h, &w);
+        }
+    }
+    return QKV_OK;
+}

@@ -1,0 +1,316 @@
+/** MultiHeadAttention: the layer that torch calls nn.MultiheadAttention, with its parameter names and its results, and
+ * every step of the last forward pass to look at. */
+
+import { oneOf, optionsOf, wholeNumber } from '../arguments.js';
+import { coreOf } from '../engine.js';
+import { QkvError } from '../errors.js';
+import { offsetOf } from './attention.js';
+import { createLinear } from './linear.js';
+import { mergeMasks } from './merged_mask.js';
+import { readParameters } from './parameters.js';
+import { createPass } from './pass.js';
+import { isGiven } from './shapes.js';
+import { floatTensor, refusal, sameSize } from './tensors.js';
+
+/** @typedef {import('../engine.js').Engine} Engine */
+/** @typedef {import('../engine.js').Core} Core */
+/** @typedef {import('./tensors.js').FloatTensor} FloatTensor */
+/** @typedef {import('./tensors.js').BoolTensor} BoolTensor */
+/**
+ * @typedef {object} MultiHeadOptions
+ * @property {number} embedDim
+ * @property {number} numHeads
+ * @property {number} [numKvHeads] heads of key and value; default: numHeads
+ * @property {number} [kDim] width of the given keys; default: embedDim
+ * @property {number} [vDim]
+ * @property {boolean} [addZeroAttn] one more key and value, all zeros
+ * @property {boolean} [batchFirst] default true: [B, L, E]; false: [L, B, E], torch's default
+ * @property {import('./parameters.js').ParameterSource} parameters by torch's names, or a safetensors file's bytes
+ */
+/**
+ * Masks as torch has them: true = left out, floats are added.
+ * @typedef {object} ForwardOptions
+ * @property {BoolTensor | FloatTensor | null} [keyPaddingMask] [B, S], or [S] for two axes
+ * @property {BoolTensor | FloatTensor | null} [attnMask] [L, S] or [B H, L, S]
+ * @property {import('./attention.js').Causal} [causal]
+ * @property {boolean} [needWeights] default true
+ * @property {boolean} [averageWeights] default true: [B, L, S], the mean over the heads; false: [B, H, L, S]
+ * @property {'zero' | 'nan'} [emptyRows] what a query that may see no key gets; 'nan' as torch with need_weights
+ */
+/** @typedef {{ output: FloatTensor, weights: FloatTensor | null }} ForwardResult */
+/** @typedef {'q' | 'k' | 'v' | 'scores' | 'scaled' | 'capped' | 'biased' | 'masked' | 'weights' | 'context' | 'concat' | 'output'} MultiHeadStage */
+
+const CALL = 'MultiHeadAttention';
+const FORWARD = `${CALL}.forward`;
+const MAPS = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
+const STAGES = /** @type {const} */ ([...['q', 'k', 'v'], ...MAPS, ...['context', 'concat', 'output']]);
+const MOST = 2 ** 20;
+
+export class MultiHeadAttention {
+  /** @type {Core} */
+  #core;
+  /** @type {{ q: Linear, k: Linear, v: Linear, out: Linear } | null} null once disposed */
+  #maps;
+  /** @type {{ k: Float32Array, v: Float32Array } | null} */
+  #extra = null;
+  /** @type {import('./pass.js').Pass | null} */
+  #pass = null;
+  #addZeroAttn;
+  #kDim;
+  #vDim;
+
+  /**
+   * @param {Engine} engine
+   * @param {MultiHeadOptions} options
+   */
+  constructor(engine, options) {
+    this.#core = coreOf(engine);
+    const given = optionsOf(CALL, options);
+    this.embedDim = wholeNumber(`${CALL}: embedDim`, given.embedDim, 1, MOST);
+    this.numHeads = wholeNumber(`${CALL}: numHeads`, given.numHeads, 1, this.embedDim);
+    this.numKvHeads = wholeNumber(`${CALL}: numKvHeads`, given.numKvHeads ?? this.numHeads, 1, this.numHeads);
+    if (this.embedDim % this.numHeads !== 0) {
+      throw refusal(CALL, 'embedDim', this.embedDim, `a multiple of numHeads (${this.numHeads})`);
+    }
+    if (this.numHeads % this.numKvHeads !== 0) {
+      throw refusal(CALL, 'numHeads', this.numHeads, `a multiple of numKvHeads (${this.numKvHeads})`);
+    }
+    this.headDim = this.embedDim / this.numHeads;
+    this.batchFirst = flag(CALL, 'batchFirst', given.batchFirst, true);
+    this.#addZeroAttn = flag(CALL, 'addZeroAttn', given.addZeroAttn, false);
+    this.#kDim = wholeNumber(`${CALL}: kDim`, given.kDim ?? this.embedDim, 1, MOST);
+    this.#vDim = wholeNumber(`${CALL}: vDim`, given.vDim ?? this.embedDim, 1, MOST);
+    const widths = { width: this.embedDim, kvWidth: this.numKvHeads * this.headDim };
+    const parameters = readParameters(given.parameters, { ...widths, kDim: this.#kDim, vDim: this.#vDim });
+    if (parameters.biasK && parameters.biasV) {
+      this.#extra = { k: parameters.biasK.slice(), v: parameters.biasV.slice() };
+    }
+    this.#maps = createMaps(this.#core, parameters);
+  }
+
+  /**
+   * @param {FloatTensor} query [B, L, E], [L, B, E] or [L, E]
+   * @param {FloatTensor} [key] default: query
+   * @param {FloatTensor} [value] default: key
+   * @param {ForwardOptions} [options]
+   * @returns {ForwardResult}
+   */
+  forward(query, key = query, value = key, options) {
+    const maps = this.#alive();
+    const given = optionsOf(FORWARD, options);
+    const places = this.#placesOf(query, key, value);
+    const needWeights = flag(FORWARD, 'needWeights', given.needWeights, true);
+    const average = flag(FORWARD, 'averageWeights', given.averageWeights, true);
+    const emptyNan = oneOf(`${FORWARD}: emptyRows`, given.emptyRows ?? 'zero', ['zero', 'nan']) === 'nan';
+    const causal = isGiven(given.causal) && given.causal !== false;
+    const offset = offsetOf(FORWARD, given.causal, { queries: places.queries, keys: places.given, past: 0 });
+    // Keys behind the given ones always take part, so the edge may not cut them off: it goes into the mask.
+    const edge = causal && places.keys > places.given ? offset : null;
+    const mask = mergeMasks(FORWARD, given, edge, places);
+
+    this.#pass?.free();
+    this.#pass = null;
+    const rules = { causal: causal && edge === null, offset, emptyNan };
+    const largestInput = Math.max(query.data.length, key.data.length, value.data.length);
+    const pass = createPass(this.#core, FORWARD, { ...places, needWeights, largestInput }, mask?.layout ?? null, rules);
+    this.#pass = pass;
+    if (mask) this.#writeMask(pass, mask);
+    this.#project(maps, pass, query, key, value);
+    pass.attend();
+    const rows = places.batch * places.queries;
+    maps.out.apply(pass.at('concat'), rows, pass.at('output'));
+    return {
+      output: { data: this.#core.heap.readFloat32(pass.at('output'), pass.rows), shape: query.shape.slice() },
+      weights: needWeights ? this.#weightsOf(pass, average) : null,
+    };
+  }
+
+  /**
+   * One step of the last forward pass. q, k, v, context: [n, dk] of a head, k and v of the key/value head it uses;
+   * scores (Q K^T), scaled, masked, weights: [L, S] of a head; concat, output: [L, E].
+   * @param {MultiHeadStage} name
+   * @param {{ head?: number, sequence?: number }} [place] head counts query heads
+   * @returns {{ shape: number[], data: Float32Array }}
+   */
+  getStage(name, place) {
+    this.#alive();
+    const stage = oneOf(`${CALL}.getStage: name`, name, STAGES);
+    const pass = this.#pass;
+    if (!pass) throw new QkvError('state', `${CALL}.getStage: no forward pass yet`, { fix: 'Call forward first.' });
+    const { head, sequence = 0 } = optionsOf(`${CALL}.getStage`, place);
+    const b = wholeNumber(`${CALL}.getStage: sequence`, sequence, 0, pass.sizes.batch - 1);
+    if (stage === 'concat' || stage === 'output') return pass.rowsOf(stage, b, 0, this.embedDim);
+    const h = wholeNumber(`${CALL}.getStage: head`, head, 0, this.numHeads - 1);
+    const map = MAPS.find((one) => one === stage);
+    if (map) return pass.mapOf(map, b, h);
+    if (stage === 'q') return pass.rowsOf('q', b, h * this.headDim, this.headDim);
+    if (stage === 'context') return pass.rowsOf('concat', b, h * this.headDim, this.headDim);
+    const kvHead = Math.floor(h / (this.numHeads / this.numKvHeads));
+    return pass.rowsOf(stage === 'k' ? 'k' : 'v', b, kvHead * this.headDim, this.headDim);
+  }
+
+  /** Gives the memory back; a second call does nothing. */
+  dispose() {
+    this.#pass?.free();
+    for (const map of Object.values(this.#maps ?? {})) map.free();
+    this.#pass = null;
+    this.#maps = null;
+  }
+
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+
+  #alive() {
+    if (this.#maps) return this.#maps;
+    throw new QkvError('disposed', `This ${CALL} was disposed`, { fix: 'Make a new one.' });
+  }
+
+  /**
+   * @param {FloatTensor} query
+   * @param {FloatTensor} key
+   * @param {FloatTensor} value
+   */
+  #placesOf(query, key, value) {
+    const { shape } = floatTensor(FORWARD, 'query', query, 2, 3);
+    const axes = shape.length;
+    const ofKey = floatTensor(FORWARD, 'key', key, axes, axes).shape;
+    const ofValue = floatTensor(FORWARD, 'value', value, axes, axes).shape;
+    const isBatched = axes === 3;
+    const batchAxis = this.batchFirst ? 0 : 1;
+    const rowAxis = isBatched && this.batchFirst ? 1 : 0;
+    sameSize(FORWARD, 'query', axes - 1, shape[axes - 1], this.embedDim, 'the embedDim');
+    sameSize(FORWARD, 'key', axes - 1, ofKey[axes - 1], this.#kDim, 'the kDim');
+    sameSize(FORWARD, 'value', axes - 1, ofValue[axes - 1], this.#vDim, 'the vDim');
+    sameSize(FORWARD, 'value', rowAxis, ofValue[rowAxis], ofKey[rowAxis], 'the rows of key');
+    if (isBatched) {
+      sameSize(FORWARD, 'key', batchAxis, ofKey[batchAxis], shape[batchAxis], 'the batch of query');
+      sameSize(FORWARD, 'value', batchAxis, ofValue[batchAxis], shape[batchAxis], 'the batch of query');
+    }
+    const given = ofKey[rowAxis];
+    return {
+      isBatched,
+      batchFirst: this.batchFirst || !isBatched,
+      batch: isBatched ? shape[batchAxis] : 1,
+      heads: this.numHeads,
+      kvHeads: this.numKvHeads,
+      headDim: this.headDim,
+      queries: shape[rowAxis],
+      given,
+      keys: given + (this.#extra ? 1 : 0) + (this.#addZeroAttn ? 1 : 0),
+    };
+  }
+
+  /**
+   * @param {import('./pass.js').Pass} pass
+   * @param {import('./merged_mask.js').MergedMask} mask
+   */
+  #writeMask(pass, { layout, write }) {
+    const bytes = this.#core.heap.bytes(pass.at('mask'), layout.kind === 'flags' ? layout.count : layout.count * 4);
+    write(layout.kind === 'flags' ? bytes : new Float32Array(bytes.buffer, bytes.byteOffset, layout.count));
+  }
+
+  /**
+   * @param {{ q: Linear, k: Linear, v: Linear }} maps
+   * @param {import('./pass.js').Pass} pass
+   * @param {FloatTensor} query
+   * @param {FloatTensor} key
+   * @param {FloatTensor} value
+   */
+  #project(maps, pass, query, key, value) {
+    const { batch, queries } = pass.sizes;
+    const x = pass.at('x');
+    /** @type {Float32Array | null} */
+    let uploaded = null;
+    const upload = (/** @type {Float32Array} */ data) => {
+      if (data !== uploaded) this.#core.heap.writeFloat32(x, data);
+      uploaded = data;
+    };
+    upload(query.data);
+    maps.q.apply(x, batch * queries, pass.at('q'));
+    upload(key.data);
+    this.#projectKeys(maps.k, pass, 'k', this.#kDim, this.#extra?.k);
+    upload(value.data);
+    this.#projectKeys(maps.v, pass, 'v', this.#vDim, this.#extra?.v);
+  }
+
+  /**
+   * Rows of k or v with those behind: bias_k or bias_v, then zeros.
+   * @param {Linear} map
+   * @param {import('./pass.js').Pass} pass
+   * @param {'k' | 'v'} name
+   * @param {number} inputs
+   * @param {Float32Array | undefined} bias
+   */
+  #projectKeys(map, pass, name, inputs, bias) {
+    const { batchFirst, batch, given, keys } = pass.sizes;
+    const width = this.numKvHeads * this.headDim;
+    const [x, y] = [pass.at('x'), pass.at(name)];
+    if (keys === given || !batchFirst) map.apply(x, batch * given, y);
+    else for (let b = 0; b < batch; b++) map.apply(x + b * given * inputs * 4, given, y + b * keys * width * 4);
+    const zeros = new Float32Array(width);
+    for (let row = given; row < keys; row++) {
+      const values = row === given && bias ? bias : zeros;
+      for (let b = 0; b < batch; b++) {
+        const place = batchFirst ? b * keys + row : row * batch + b;
+        this.#core.heap.writeFloat32(y + place * width * 4, values);
+      }
+    }
+  }
+
+  /**
+   * @param {import('./pass.js').Pass} pass
+   * @param {boolean} average
+   * @returns {FloatTensor}
+   */
+  #weightsOf(pass, average) {
+    const { isBatched, batch, heads, queries, keys } = pass.sizes;
+    const all = this.#core.heap.readFloat32(pass.at('weights'), pass.weights);
+    const front = isBatched ? [batch] : [];
+    if (!average) return { data: all, shape: [...front, heads, queries, keys] };
+    const matrix = queries * keys;
+    const data = new Float32Array(batch * matrix);
+    for (let b = 0; b < batch; b++) {
+      for (let at = 0; at < matrix; at++) {
+        let sum = 0;
+        for (let h = 0; h < heads; h++) sum += all[(b * heads + h) * matrix + at];
+        data[b * matrix + at] = sum / heads;
+      }
+    }
+    return { data, shape: [...front, queries, keys] };
+  }
+}
+
+/** @typedef {ReturnType<typeof createLinear>} Linear */
+
+/**
+ * All four or none.
+ * @param {Core} core
+ * @param {import('./parameters.js').Parameters} parameters
+ */
+function createMaps(core, { q, k, v, out }) {
+  /** @type {Linear[]} */
+  const made = [];
+  const make = (/** @type {import('./parameters.js').Linear} */ linear) => {
+    made.push(createLinear(core, CALL, linear));
+    return made[made.length - 1];
+  };
+  try {
+    return { q: make(q), k: make(k), v: make(v), out: make(out) };
+  } catch (error) {
+    for (const map of made) map.free();
+    throw error;
+  }
+}
+
+/**
+ * @param {string} call
+ * @param {string} name
+ * @param {unknown} value
+ * @param {boolean} otherwise
+ */
+function flag(call, name, value, otherwise) {
+  if (!isGiven(value)) return otherwise;
+  if (typeof value !== 'boolean') throw refusal(call, name, value, 'true or false');
+  return value;
+}
