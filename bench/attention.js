@@ -118,7 +118,7 @@ const ATTENTION = [
   ...protobuf(5, [...protobuf(1, 'num_heads'), ...protobuf(3, HEADS), ...protobuf(20, 2)]),
   ...protobuf(7, 'com.microsoft'),
 ];
-const NOTHING = [];
+const NOTHING = [...protobuf(1, 'q'), ...protobuf(2, 'y'), ...protobuf(4, 'Identity')];
 
 /** @param {any} ort @param {Record<'q' | 'k' | 'v', Tensor>} inputs @returns {Promise<Contender[]>} */
 async function ortContenders(ort, inputs) {
@@ -128,7 +128,9 @@ async function ortContenders(ort, inputs) {
     Object.entries(inputs).map(([name, { data, shape }]) => [name, new ort.Tensor('float32', data, shape)]),
   );
   const session = (/** @type {number[]} */ node) =>
-    ort.InferenceSession.create(model(node, inputs.q.shape, [1, HEADS, inputs.q.shape[1], inputs.q.shape[1]]), { executionProviders: ['wasm'] });
+    ort.InferenceSession.create(model(node, inputs.q.shape, [1, HEADS, inputs.q.shape[1], inputs.q.shape[1]]), {
+      executionProviders: ['wasm'],
+    });
   const [attention, nothing] = [await session(ATTENTION), await session(NOTHING)];
   return [
     {

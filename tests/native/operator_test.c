@@ -140,6 +140,7 @@ static setup make(uint32_t *seed) {
     fill_rows(seed, s.value, &op->value_batch_stride, op->batch, op->kv_heads, op->keys, op->value_dim, 1.0f);
     s.scratch_bytes = qkv_attend_bytes(op, NULL);
     s.scratch = malloc(s.scratch_bytes);
+    memset(s.scratch, 0xff, s.scratch_bytes); /* NaN: what is read before it is written shows */
     return s;
 }
 
@@ -154,7 +155,6 @@ static void release(setup *s) {
 static void attend(setup *s) {
     qkv_error err = {0};
 
-    memset(s->scratch, 0xff, s->scratch_bytes); /* NaN: what is read before it is written shows */
     const qkv_status status = qkv_attend(&s->op, s->scratch, s->scratch_bytes, &err);
     CHECK(status == QKV_OK, "qkv_attend returned %d: %s", (int)status, err.what ? err.what : "");
 }

@@ -88,7 +88,7 @@ export function scaledDotProductAttention(engine, options) {
   putRows(views.key, key, pastKey, sizes, sizes.keyDim);
   putRows(views.value, value, pastValue, sizes, sizes.valueDim);
   if (mask.data) views.mask.set(mask.data);
-  if (lengths) plan.writeLengths(lengths);
+  if (lengths) views.lengths.set(lengths);
   plan.run();
   return /** @type {AttentionResult<Returned>} */ (collect(plan, targets, stage, sizes.hasPast));
 }

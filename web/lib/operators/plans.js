@@ -126,6 +126,7 @@ function createPlan(core, call, form) {
     value: floats(at('value'), counts.value),
     out: floats(at('out'), counts.out),
     stage: floats(at('stage'), counts.stage),
+    lengths: new Int32Array(core.heap.bytes(base, 0).buffer, at('lengths'), hasLengths ? sizes.batch : 0),
     mask: mask.kind === 'flags' ? core.heap.bytes(at('mask'), mask.count) : floats(at('mask'), mask.count),
   }));
   const { batch, heads, kvHeads, queries, keys, keyDim, valueDim } = sizes;
@@ -143,8 +144,6 @@ function createPlan(core, call, form) {
       presentKey: Object.freeze([batch, kvHeads, keys, keyDim]),
       presentValue: Object.freeze([batch, kvHeads, keys, valueDim]),
     }),
-    /** @param {Int32Array} lengths */
-    writeLengths: (lengths) => core.heap.writeInt32(at('lengths'), lengths),
     run() {
       // Nothing to compute; loops over a large batch without rows would only take time.
       if (counts.out === 0) return;
