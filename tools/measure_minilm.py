@@ -1,7 +1,7 @@
 """How far the 10-bit MiniLM is from the float32 one: python3 tools/measure_minilm.py FLOAT32_FOLDER WEB_FOLDER
 
-Both are computed in float64, the 10-bit one by the rules of the engine (activations in int16, one scale a token), on the
-texts below. Prints and returns the errors of all attention weights and the cosine between the sentence embeddings.
+Both are computed in float64, the 10-bit one by the rules of the engine (activations in int16, one scale a token; those of
+W_O stay as they are), on the texts below. Prints and returns the errors of all attention weights and the cosine between the sentence embeddings.
 """
 import json
 import math
@@ -74,6 +74,8 @@ class Weights:
         if weight not in self.q10:
             return x @ self.tensors[weight].T.astype(np.float64) + bias
         q, scale = tensors.unpack_q10(self.tensors, weight)
+        if name.endswith("attention.output.dense"):
+            return x @ (q * scale[:, None].astype(np.float64)).T + bias
         amax = min(32767, (2**31 - 1) // (tensors.Q_MAX * min(x.shape[1], 1536)))
         x_scale = np.abs(x).max(axis=1, keepdims=True) / amax
         return np.rint(x / x_scale) @ q.T.astype(np.float64) * x_scale * scale + bias
@@ -88,8 +90,10 @@ def forward(weights, ids):
     """Attention weights [L, H, N, N] and the mean-pooled, normalised embedding [D]."""
     config, n = weights.config, len(ids)
     heads = config["num_attention_heads"]
-    split = lambda x: x.reshape(n, heads, -1).transpose(1, 0, 2)
     erf = np.vectorize(math.erf)
+
+    def split(x):
+        return x.reshape(n, heads, -1).transpose(1, 0, 2)
 
     x = weights.table("embeddings.word_embeddings.weight", ids)
     x = x + weights.table("embeddings.position_embeddings.weight", np.arange(n))

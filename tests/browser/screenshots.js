@@ -16,7 +16,7 @@ if (!folder) {
 }
 const browser = await startBrowser();
 for (const { name, ...options } of PICTURES) {
-  const { page } = await browser.visit({ ...options, deviceScaleFactor: 2 });
+  const { page } = await browser.visit({ ...options, deviceScaleFactor: 1.5 });
   await page.screenshot({ path: join(folder, `${name}.png`) });
   await page.context().close();
 }
