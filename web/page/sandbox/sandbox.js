@@ -93,9 +93,11 @@ export class Sandbox {
 
   /** @param {Setup} setup  @param {boolean} [step] a place to come back to */
   become(setup, step = false) {
+    const text = writeSetup(setup);
+    const isNew = text !== this.page.text();
     this.problem = null;
-    this.page.become(writeSetup(setup), step);
-    this.page.onChange();
+    if (isNew) this.page.become(text, step);
+    else this.page.onChange();
   }
 
   /** @param {Setup['preset']} preset */

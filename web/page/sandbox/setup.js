@@ -31,12 +31,15 @@ export const SHEETS = /** @type {const} */ (['x', 'y', 'wq', 'wk', 'wv', 'wo', '
 export const MOST = Object.freeze({ words: 12, width: 64, heads: 8, seed: 9999, label: 16, value: 1e6 });
 export const TEMPERATURES = Object.freeze({ least: 0.01, most: 100 });
 const DIGITS = 6;
+/** What is smaller is 0. */
+const LEAST = 1e-9;
 
 /** A row and a column as one number, whatever the shape. @param {number} row  @param {number} col */
 export const placeOf = (row, col) => row * MOST.width + col;
 
 /** A number as it may stand in a sheet: finite, and short enough for a link. @param {number} value */
-export const tidy = (value) => Number(Math.max(-MOST.value, Math.min(MOST.value, value)).toPrecision(DIGITS)) + 0;
+export const tidy = (value) =>
+  Math.abs(value) < LEAST ? 0 : Number(Math.max(-MOST.value, Math.min(MOST.value, value)).toPrecision(DIGITS));
 
 /** @param {PresetName} preset @returns {Setup} */
 export function setupOf(preset) {

@@ -143,7 +143,7 @@ export class NumberSheet extends View {
   body() {
     const [, cols] = this.shape;
     const edge = (/** @type {number} */ col) => (this.group && col && col % this.group === 0 ? 'edge' : '');
-    return html`<thead><tr><td></td>${this.colLabels.map((label, col) => html`<th scope="col" class=${edge(col)} title=${label}>${label}</th>`)}
+    return html`<thead><tr><td role="presentation"></td>${this.colLabels.map((label, col) => html`<th scope="col" class=${edge(col)} title=${label}>${label}</th>`)}
       ${this.sums ? html`<th scope="col" class="sum">Σ</th>` : nothing}</tr></thead>
     <tbody>${this.rowLabels.map(
       (label, row) => html`<tr><th scope="row" title=${label}>${label}</th>

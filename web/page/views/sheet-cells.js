@@ -1,5 +1,5 @@
 /** How one cell of a sheet of numbers looks: its text and its colours. */
-import { cssColour, needsLightInk, stepOf } from '../palette.js';
+import { cssColour, stepOf } from '../palette.js';
 
 /** @typedef {'number' | 'weight' | 'mask'} SheetKind number: any sign; weight: 0 to 1; mask: 1 or 0, shown as what is added to a score */
 
@@ -23,6 +23,18 @@ export function cellText(x, kind) {
 export const strongest = (values) =>
   values.reduce((most, value) => (Number.isFinite(value) ? Math.max(most, Math.abs(value)) : most), 0);
 
+/** Relative luminance as WCAG 2 reckons it. @param {ArrayLike<number>} channels three, 0..255 */
+function luminance(channels) {
+  const [r, g, b] = [0, 1, 2].map((i) => {
+    const part = channels[i] / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Black stands out better than white from here on; either does by 4.58 to 1 at least. */
+const TURN = Math.sqrt(1.05 * 0.05) - 0.05;
+
 /**
  * @param {HTMLElement} cell
  * @param {number} value
@@ -35,7 +47,7 @@ export function dressCell(cell, value, kind, most, map) {
   if (cell.textContent !== text) cell.textContent = text;
   if (kind === 'weight') {
     const step = stepOf(value, 1, 'sqrt');
-    cell.dataset.ink = needsLightInk(map, step) ? 'light' : 'dark';
+    cell.dataset.ink = luminance(map.subarray(4 * step, 4 * step + 3)) < TURN ? 'light' : 'dark';
     cell.style.setProperty('--ground', cssColour(map, step));
     return;
   }

@@ -92,4 +92,12 @@ export const sandboxEn = {
   widthsDivided: 'divided by √dk',
   widthsRaw: 'not divided',
   widthsLimits: 'Even weights would be {even}, with an entropy of {bits} bits.',
+  keySheetArrows: 'move in a matrix',
+  keySheetEdit: 'change a number',
+  keySheetNudge: 'nudge it by 0.1',
+  keySheetShift: 'with these, and while dragging: ten times as much',
+  keySheetDelete: 'make it 0',
+  keySheetMask: 'switch a cell of the mask',
+  keySheetPaste: 'copy a matrix, paste a block of numbers',
+  keySheetEscape: 'leave a number as it was',
 };

@@ -90,4 +90,12 @@ export const sandboxZhHans = {
   widthsDivided: '除以 √dk',
   widthsRaw: '没有相除',
   widthsLimits: '若权重均匀，则各为 {even}，熵为 {bits} 比特。',
+  keySheetArrows: '在矩阵中移动',
+  keySheetEdit: '修改一个数',
+  keySheetNudge: '微调 0.1',
+  keySheetShift: '与这些键或拖动同用：十倍',
+  keySheetDelete: '改为 0',
+  keySheetMask: '切换掩码的一格',
+  keySheetPaste: '复制矩阵，粘贴一整块数',
+  keySheetEscape: '保持原数不变',
 };
