@@ -53,6 +53,9 @@ function problem({ t, sandbox: { problem: wrong } }) {
   return html`<p class="note bad" id="sandbox-problem">${t(wrong.problem, { ...wrong.facts, name })}</p>`;
 }
 
+/** Wider matrices stand beside their map, not under it. */
+const SIDE_BY_SIDE = 24;
+
 const NAMES = { x: 'X', y: 'Y', wq: 'W_Q', wk: 'W_K', wv: 'W_V', wo: 'W_O' };
 
 /** @param {App} app  @param {Setup} setup  @param {Answer} answer */
@@ -103,7 +106,7 @@ function projectPart(app, setup, answer) {
     'project',
     'partProject',
     t('partProjectNote'),
-    html`<div class="flow project">
+    html`<div class="flow project" ?data-wide=${width > SIDE_BY_SIDE}>
       <div class="column">${inputSheet(app, 'x')}${cross ? inputSheet(app, 'y') : nothing}</div>
       ${column('wq', 'q', 'X', looking)}${column('wk', 'k', source, looked)}${column('wv', 'v', source, looked)}
     </div>

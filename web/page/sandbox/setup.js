@@ -108,7 +108,7 @@ export function edited(setup, name, cells) {
 /** A fresh start for one sheet; random again gives other numbers. @param {Setup} setup  @param {SheetName} name  @param {Fill} fill */
 export function filled(setup, name, fill) {
   const { seed } = setup.sheets[name];
-  const next = fill === 'random' ? (seed % MOST.seed) + 1 : seed;
+  const next = fill === 'random' ? (seed % MOST.seed) + 1 : fill === 'preset' ? 0 : seed;
   return withSheet(setup, name, { fill, seed: next, edits: new Map() });
 }
 

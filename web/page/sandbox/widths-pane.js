@@ -15,7 +15,7 @@ export function widthsPane({ t, sandbox }) {
   return html`<section class="pane part" aria-labelledby="widths-title">
     <div class="pane-head"><h2 id="widths-title">${t('widthsTitle')}</h2></div>
     <p class="s">${t('widthsNote', { tokens: TOKENS })}</p>
-    <div class="widths-scroll"><table class="widths">
+    <div class="widths-scroll" tabindex="0" role="group" aria-labelledby="widths-title"><table class="widths">
       <thead><tr><td></td><th scope="colgroup" colspan="3">${t('widthsRaw')}</th><th scope="colgroup" colspan="3">${t('widthsDivided')}</th></tr>
         <tr><th scope="col">dk</th>${pair}${pair}</tr></thead>
       <tbody>${widths.map(({ dk, divided, raw }) => html`<tr><th scope="row">${dk}</th>${cells(raw)}${cells(divided)}</tr>`)}</tbody>
