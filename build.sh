@@ -159,7 +159,7 @@ serve() {
     if [ ! -e build/page/index.html ] || [ ! -e node_modules/.bin/vite ]; then
         stop "there is no page yet; please run: ./build.sh wasm"
     fi
-    exec node_modules/.bin/vite preview --host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --strictPort --bypass-lock
+    exec node_modules/.bin/vite preview --host "${HOST:-127.0.0.1}" --port "${PORT:-8080}" --strictPort
 }
 
 # ---- testing --------------------------------------------------------------------------------------------------------
@@ -181,6 +181,14 @@ test_files() { # test_files FOLDER... : every *.test.js there
     local files
     mapfile -t files < <(find "$@" -name '*.test.js' | sort)
     node --test --test-reporter=spec "${files[@]}"
+}
+
+test_relaxed() { # the comparisons with PyTorch and the formulas once more, on the build with fused multiply-add
+    local flag=--experimental-wasm-relaxed-simd # Node 20 wants it, newer ones may not know it
+    node "$flag" -e 0 2>/dev/null || flag=--no-warnings
+    node "$flag" --input-type=module -e "import { init } from 'qkv';
+        process.exit((await init()).info.variant === 'relaxed' ? 0 : 1)" || stop 'this Node has no relaxed SIMD'
+    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,interventions}.test.js
 }
 
 passed=0
@@ -216,7 +224,8 @@ run_tests() {
     part package node --test --test-reporter=spec tests/lint/package.js
     part native test_native native
     part asan test_native asan
-    part node test_files tests/lib tests/api
+    part node test_files tests/lib tests/api tests/operators
+    part relaxed test_relaxed
     part browser test_files tests/browser
     part mutants node tests/mutants/run.js
     printf '\n'

@@ -202,21 +202,39 @@ static void multiply_values(const qkv_attention *a, int32_t row0, int32_t rows, 
     }
 }
 
+/* The same attention over the keys that some of the rows may see: behind a causal edge nothing is computed. Leaving out
+ * keys of weight 0 changes no bit of a sum. */
+static qkv_attention within_reach(const qkv_attention *a, int32_t row0, int32_t rows) {
+    qkv_attention near = *a;
+    int32_t first;
+
+    span(a, row0 + rows - 1, &first, &near.keys); /* the edges never go back from row to row */
+    return near;
+}
+
+/* out[M]: the weights of a row that has `reach` of them as exponentials. */
+static void write_weights(float *out, const float *scores, float inverse, int32_t reach, int32_t keys) {
+    qkv_mul_f32(out, scores, reach, inverse);
+    for (int32_t j = reach; j < keys; j++) out[j] = 0.0f * inverse; /* NaN in a row of NaN */
+}
+
 void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, float *out, size_t out_stride,
                            float *weights, const qkv_attention_scratch *scratch) {
     const size_t stride = padded(a->keys);
 
     for (int32_t done = 0; done < rows;) {
         const int32_t block = qkv_row_block(rows - done);
-        multiply_keys(a, row0 + done, block, scratch->scores, stride, scratch);
+        const qkv_attention near = within_reach(a, row0 + done, block);
+        multiply_keys(&near, row0 + done, block, scratch->scores, stride, scratch);
         for (int32_t r = 0; r < block; r++) {
             float *scores = scratch->scores + (size_t)r * stride;
-            const float *bias = bias_row(a, row0 + done + r, scratch->bias);
-            scratch->inverse[r] = soften(a, bias, scores);
+            const float *bias = bias_row(&near, row0 + done + r, scratch->bias);
+            scratch->inverse[r] = soften(&near, bias, scores);
             if (!weights) continue;
-            qkv_mul_f32(weights + (size_t)(done + r) * (size_t)a->keys, scores, a->keys, scratch->inverse[r]);
+            write_weights(weights + (size_t)(done + r) * (size_t)a->keys, scores, scratch->inverse[r], near.keys,
+                          a->keys);
         }
-        multiply_values(a, row0 + done, block, scratch->scores, stride, out + (size_t)done * out_stride, out_stride,
+        multiply_values(&near, row0 + done, block, scratch->scores, stride, out + (size_t)done * out_stride, out_stride,
                         scratch);
         done += block;
     }

@@ -118,10 +118,6 @@ qkv_status qkv_model_create(qkv_model **out_model, void *memory, size_t bytes, c
     return QKV_OK;
 }
 
-const qkv_config *qkv_model_config(const qkv_model *model) {
-    return &model->config;
-}
-
 /* ---- slots -------------------------------------------------------------------------------------------------- */
 
 static target of_table(qkv_table *table) {

@@ -178,8 +178,6 @@ size_t qkv_model_bytes(const qkv_config *config, qkv_precision precision, qkv_er
 qkv_status qkv_model_create(qkv_model **out_model, void *memory, size_t bytes, const qkv_config *config,
                             qkv_precision precision, qkv_error *err);
 
-const qkv_config *qkv_model_config(const qkv_model *model);
-
 /* The shape a slot wants: rows and cols of table, matrix or vector (rows = 1). Rows 0 where the model has no such
  * slot (segments = 0). */
 qkv_status qkv_model_shape(const qkv_model *model, qkv_slot slot, int32_t *out_rows, int32_t *out_cols, qkv_error *err);

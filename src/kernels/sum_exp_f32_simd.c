@@ -36,14 +36,12 @@ float qkv_sum_exp_f32_simd(float *y, const float *x, int n, float max) {
         wasm_v128_store(y + i + 4, e[1]);
         sum = wasm_f32x4_add(wasm_f32x4_add(sum, e[0]), e[1]);
     }
-    for (; i + 4 <= n; i += 4) {
-        const v128_t e = exp_four(wasm_f32x4_sub(wasm_v128_load(x + i), top));
-        wasm_v128_store(y + i, e);
-        sum = wasm_f32x4_add(sum, e);
-    }
-    if (i < n) { /* absent elements are -infinity and add nothing */
-        const v128_t e = exp_four(wasm_f32x4_sub(load_part(x + i, n - i, -__builtin_inff()), top));
-        store_part(y + i, e, n - i);
+    for (; i < n; i += 4) { /* absent elements are -infinity and add nothing */
+        const int left = n - i;
+        const v128_t v = left < 4 ? load_part(x + i, left, -__builtin_inff()) : wasm_v128_load(x + i);
+        const v128_t e = exp_four(wasm_f32x4_sub(v, top));
+        if (left < 4) store_part(y + i, e, left);
+        else wasm_v128_store(y + i, e);
         sum = wasm_f32x4_add(sum, e);
     }
     return sum_lanes(sum);

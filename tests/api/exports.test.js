@@ -3,7 +3,13 @@ import { test } from 'node:test';
 import * as qkv from 'qkv';
 
 test('the package exports these names and no others', () => {
-  assert.deepEqual(Object.keys(qkv).sort(), ['MultiHeadAttention', 'QkvError', 'init', 'loadModel', 'scaledDotProductAttention']);
+  assert.deepEqual(Object.keys(qkv).sort(), [
+    'MultiHeadAttention',
+    'QkvError',
+    'init',
+    'loadModel',
+    'scaledDotProductAttention',
+  ]);
 });
 
 test('the worker and both wasm files are reachable by their names', async () => {

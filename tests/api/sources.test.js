@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { loadModel } from 'qkv';
 import { assertSameBits, BUNDLED, qkvError } from './golden.js';
 import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
@@ -32,6 +33,7 @@ const FOLDERS = {
     response.writeHead(200, { 'content-length': weights.length });
     response.write(weights.subarray(0, 5000));
   },
+  zipped: (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(weights)),
   loop: (response) => response.writeHead(302, { location: '/loop/model.safetensors' }).end(),
 };
 const server = createServer((request, response) => {
@@ -70,6 +72,17 @@ test('a folder, its URL, files and bytes give the same model', async () => {
     assertSameBits(data, expected, String(source));
     model.dispose();
   }
+});
+
+test('where the server says no size, progress has a total as soon as the header is read', async () => {
+  /** @type {{ phase: string, loaded: number, total: number | null }[]} */
+  const seen = [];
+  const model = await loadModel(`${base}/zipped`, { onProgress: (progress) => seen.push(progress) });
+  model.dispose();
+  const [start, ...download] = seen.filter(({ phase }) => phase === 'download');
+  assert.deepEqual([start.loaded, start.total], [0, null]);
+  assert.ok(download.length > 0 && download.every(({ total }) => total === weights.length));
+  assert.equal(download.at(-1)?.loaded, weights.length);
 });
 
 for (const [folder, code, ...words] of /** @type {[string, string, ...string[]][]} */ ([

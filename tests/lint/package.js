@@ -24,7 +24,7 @@ const built = (path) => join(ROOT, 'dist', path);
  */
 function run(program, args, cwd) {
   const done = spawnSync(program, args, { cwd, encoding: 'utf8' });
-  equal(done.status, 0, `${program} ${args.join(' ')}: ${done.stderr}`);
+  equal(done.status, 0, `${program} ${args.join(' ')}: ${done.stdout}${done.stderr}`);
   return done.stdout;
 }
 
@@ -63,6 +63,16 @@ test('every file that package.json names is there', () => {
   );
   for (const target of [...targets, ...Object.values(manifest.bin)]) ok(existsSync(join(ROOT, target)), target);
 });
+
+for (const resolution of ['NodeNext', 'Bundler']) {
+  test(`a strict TypeScript project compiles against the types, module resolution ${resolution}`, () => {
+    const module = resolution === 'NodeNext' ? resolution : 'ESNext';
+    const flags = `--noEmit --strict --skipLibCheck false --target ES2022 --lib ES2022,DOM,DOM.Iterable --module ${module}`;
+    const files = ['--moduleResolution', resolution, '--types', '', 'use.ts'];
+    const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
+    run(tsc, ['--ignoreConfig', ...flags.split(' '), ...files], join(ROOT, 'tests', 'lint', 'consumer'));
+  });
+}
 
 test('dependencies have exact versions, and the lock file names no host', () => {
   const { dependencies = {}, devDependencies } = manifest;

@@ -155,9 +155,9 @@ for (const variant of VARIANTS) {
     }
     // A last axis of 1 is not broadcast: keys behind it are left out, so every row sees key 0 or nothing.
     const first = look(none);
-    first.weights.data.forEach((weight, index) =>
-      assert.equal(weight, index % 9 === 0 && Math.floor(index / 9) % 7 !== 3 ? 1 : 0),
-    );
+    first.weights.data.forEach((weight, index) => {
+      assert.equal(weight, index % 9 === 0 && Math.floor(index / 9) % 7 !== 3 ? 1 : 0);
+    });
 
     for (const [name, value] of /** @type {const} */ ([
       ['1e4', 100],

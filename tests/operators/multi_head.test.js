@@ -140,7 +140,9 @@ for (const variant of VARIANTS) {
     const layer = layerOf();
     const isOut = (/** @type {number} */ index) => index % 3 === 1;
     const { weights } = layer.forward(query, key, value, { attnMask: flags([L, S], isOut), averageWeights: false });
-    weights?.data.forEach((weight, index) => assert.equal(weight === 0, isOut(index % (L * S))));
+    weights?.data.forEach((weight, index) => {
+      assert.equal(weight === 0, isOut(index % (L * S)));
+    });
     const stages = (/** @type {'q' | 'k' | 'v'} */ name) => layer.getStage(name, { head: 1, sequence: 1 });
     const [q, k, v] = [stages('q'), stages('k'), stages('v')];
     const options = { query: q, key: k, value: v, returns: /** @type {const} */ ('weights') };
@@ -191,7 +193,9 @@ for (const variant of VARIANTS) {
     const all = flags([B, S]);
     const { weights } = layer.forward(query, key, value, { keyPaddingMask: all, averageWeights: false });
     assert.deepEqual(weights?.shape, [B, H, L, S + 2]);
-    weights?.data.forEach((weight, index) => assert.equal(weight > 0, index % (S + 2) >= S));
+    weights?.data.forEach((weight, index) => {
+      assert.equal(weight > 0, index % (S + 2) >= S);
+    });
     assertSameBits(
       layer.getStage('k', { head: 2, sequence: 1 }).data.subarray(S * DK, (S + 1) * DK),
       parameters.bias_k.data.slice(2 * DK, 3 * DK),

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
 import { optionsOf, wholeNumber } from './arguments.js';

@@ -216,11 +216,15 @@ async function readWeights(source, resolved, receiver, calls) {
 async function readFile(stream, source, file, index, receiver, { signal, onProgress }) {
   const label = `${source.name}/${file}`;
   let loaded = 0;
+  let total = stream.size;
   const onBytes = (/** @type {number} */ count) => {
     loaded += count;
-    onProgress?.({ phase: 'download', file, loaded, total: stream.size });
+    onProgress?.({ phase: 'download', file, loaded, total });
   };
-  const accept = (/** @type {import('./formats/safetensors.js').TensorInfo[]} */ tensors) => {
+  /** @type {import('./formats/safetensors.js').Accept} */
+  const accept = (tensors, fileSize) => {
+    // Servers that compress on the way say no size; nothing may follow the last tensor, so the header does.
+    total ??= fileSize;
     if (index) checkShard(index, file, tensors);
     return receiver.accept(label, tensors);
   };

@@ -49,7 +49,7 @@ export function chooseVariant(wanted) {
     throw new QkvError('argument', 'init: variant', { got: wanted, want: "'auto', 'simd' or 'relaxed'" });
   }
   if (typeof WebAssembly === 'undefined' || !isValid(SIMD_PROBE)) {
-    const fix = 'qkv runs in Chrome 91, Firefox 89, Safari 16.4, Node 16.4 and newer.';
+    const fix = 'qkv runs in Chrome 91, Firefox 89, Safari 16.4, Node 20.16 and newer.';
     throw new QkvError('wasm', 'This program cannot run WebAssembly SIMD', { fix });
   }
   const hasRelaxed = isValid(RELAXED_PROBE);

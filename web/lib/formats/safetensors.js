@@ -33,7 +33,7 @@ import { sniff } from './sniff.js';
  */
 
 /** @typedef {Map<string, Sink>} Sinks by tensor name; a tensor without one is skipped */
-/** @typedef {(tensors: TensorInfo[]) => Sinks | Promise<Sinks>} Accept */
+/** @typedef {(tensors: TensorInfo[], fileSize: number) => Sinks | Promise<Sinks>} Accept fileSize: what the header calls for */
 /**
  * @typedef {object} ByteStream
  * @property {number | null} size bytes of the whole file, null where that is not certain
@@ -266,7 +266,7 @@ class Receiver {
     this.parts = [];
     const dataSize = this.size === null ? null : this.size - this.headEnd;
     const header = parseHeader(bytes.subarray(LENGTH_BYTES, this.headEnd), this.file, dataSize);
-    this.sinks = await this.accept(header.tensors);
+    this.sinks = await this.accept(header.tensors, this.headEnd + (header.tensors.at(-1)?.end ?? 0));
     for (const tensor of header.tensors) this.checkWanted(tensor);
     this.header = header;
     this.deliver(bytes.subarray(this.headEnd));
