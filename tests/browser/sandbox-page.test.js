@@ -115,6 +115,25 @@ test('Chinese everywhere, nothing wider than the screen, every control large eno
   assert.deepEqual(troubles, []);
 });
 
+test('a second tap on a number opens it, a tap on the mask switches it', async () => {
+  const { page, troubles } = await open('mask', {
+    hasTouch: true,
+    isMobile: true,
+    viewport: { width: 390, height: 844 },
+  });
+  const editor = page.locator('[data-sheet=x] .sheet-editor');
+  await cellOf(page, 'X', 1, 2).tap();
+  assert.equal(await editor.isVisible(), false);
+  await cellOf(page, 'X', 1, 2).tap();
+  await editor.fill('4');
+  await page.keyboard.press('Enter');
+  await cellOf(page, 'Mask', 0, 2).tap();
+  const { seen } = await check(page);
+  assert.equal(seen.X.values[6], 4);
+  assert.equal(seen.Mask.values[2], 1);
+  assert.deepEqual(troubles, []);
+});
+
 test('assistive technology finds no serious fault in the sandbox', async () => {
   const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const [sandbox, theme] of [
