@@ -15,7 +15,10 @@ test('a state is the same after it was written and read', () => {
   const texts = ['plain', '', 'a&layer=0#?%20+ é 北京 "<b>', 'x'.repeat(MAX_LINK_TEXT)];
   for (const text of texts) {
     /** @type {import('../../web/page/hash.js').PageState} */
-    const state = { text, layer: 4, head: 7, row: 2, col: 5, view: 'lines', scale: 'log', lang: 'zh', theme: 'dark' };
+    const state = {
+      ...{ place: 'sandbox', text, layer: 4, head: 7, row: 2, col: 5, view: 'lines', scale: 'log' },
+      ...{ lang: 'zh', theme: 'dark', sandbox: 'heads*n.5*wq.r7_65_1.5' },
+    };
     assert.deepEqual(readHash(writeHash(state)), state);
   }
   assert.match(

@@ -6,6 +6,7 @@ import { render } from 'lit';
 import { findInHeads } from './findings.js';
 import { onPageKey } from './keyboard.js';
 import { pageTemplate } from './layout.js';
+import { Sandbox } from './sandbox/sandbox.js';
 import { Session } from './session.js';
 import { createStore } from './store.js';
 import { browserLanguage, languageTag, translateTo } from './words/translate.js';
@@ -43,6 +44,11 @@ export class App {
     this.root = root;
     this.store = createStore(window);
     this.session = new Session(() => this.render());
+    this.sandbox = new Sandbox({
+      text: () => this.state.sandbox,
+      become: (sandbox, step) => this.store.set({ sandbox }, { step }),
+      onChange: () => this.render(),
+    });
     this.darkSystem = matchMedia(DARK);
     this.darkSystem.addEventListener('change', () => this.render());
     window.addEventListener('keydown', (event) => onPageKey(this, event));
@@ -168,6 +174,7 @@ export class App {
 
   render() {
     this.#dressDocument();
+    if (this.state.place === 'sandbox') void this.sandbox.open();
     render(pageTemplate(this), this.root);
   }
 
@@ -221,10 +228,10 @@ export class App {
   async copyLink() {
     const { t } = this;
     this.store.flush();
-    const { link, complete, max } = this.store.link();
+    const { link, missing, max } = this.store.link();
     try {
       await navigator.clipboard.writeText(link);
-      this.notice = complete ? t('copied') : t('linkTooLong', { max });
+      this.notice = missing.sandbox ? t('sandboxTooLong') : missing.text ? t('linkTooLong', { max }) : t('copied');
     } catch {
       this.notice = t('copyFailed');
     }

@@ -17,6 +17,20 @@ const KEYS = [
   [['Esc'], 'keyEscape'],
 ];
 
+/** @type {[string[], WordKey][]} */
+const SANDBOX_KEYS = [
+  [['←', '↑', '↓', '→'], 'keySheetArrows'],
+  [['Enter', '0–9'], 'keySheetEdit'],
+  [['PgUp', 'PgDn'], 'keySheetNudge'],
+  [['Shift'], 'keySheetShift'],
+  [['Del'], 'keySheetDelete'],
+  [['Space'], 'keySheetMask'],
+  [['Ctrl+C', 'Ctrl+V'], 'keySheetPaste'],
+  [['[', ']'], 'keyBrackets'],
+  [['?'], 'keyHelp'],
+  [['Esc'], 'keySheetEscape'],
+];
+
 /** @param {App} app  @param {'help' | 'model'} name  @param {string} title  @param {unknown} body */
 function dialog({ t }, name, title, body) {
   const closeOutside = (/** @type {MouseEvent} */ event) => {
@@ -37,6 +51,7 @@ function dialog({ t }, name, title, body) {
 /** @param {App} app */
 export function helpDialog(app) {
   const { t } = app;
+  const keys = app.state.place === 'sandbox' ? SANDBOX_KEYS : KEYS;
   return dialog(
     app,
     'help',
@@ -44,7 +59,7 @@ export function helpDialog(app) {
     html`
     <p>${t('helpIdea')}</p><p>${t('helpLook')}</p><p class="caveat">${t('caveat')}</p>
     <h3>${t('keysTitle')}</h3>
-    <table class="keys"><tbody>${KEYS.map(([keys, what]) => html`<tr><th scope="row">${keys.map((key) => html`<kbd>${key}</kbd> `)}</th><td>${t(what)}</td></tr>`)}</tbody></table>
+    <table class="keys"><tbody>${keys.map(([names, what]) => html`<tr><th scope="row">${names.map((key) => html`<kbd>${key}</kbd> `)}</th><td>${t(what)}</td></tr>`)}</tbody></table>
     <p class="aside">${t('privacy')}</p>`,
   );
 }

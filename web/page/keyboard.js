@@ -13,8 +13,9 @@ function isWriting(target) {
 /** Anywhere but in a text field: heads and help. @param {App} app  @param {KeyboardEvent} event */
 export function onPageKey(app, event) {
   if (isWriting(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === '[') app.stepHead(-1);
-  else if (event.key === ']') app.stepHead(1);
+  const heads = app.state.place === 'sandbox' ? app.sandbox : app;
+  if (event.key === '[') heads.stepHead(-1);
+  else if (event.key === ']') heads.stepHead(1);
   else if (event.key === '?') app.openDialog('help');
   else return;
   event.preventDefault();

@@ -7,6 +7,7 @@ import { onHeadKey } from './keyboard.js';
 import { helpDialog, modelDialog } from './dialogs.js';
 import { PRESETS } from './presets.js';
 import { loadPanel } from './load-panel.js';
+import { sandboxPage } from './sandbox/sandbox-page.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -18,17 +19,18 @@ export function pageTemplate(app) {
   const { t } = app;
   return html`
     <div class="page" @dragover=${(/** @type {DragEvent} */ event) => event.preventDefault()} @drop=${(/** @type {DragEvent} */ event) => onDrop(app, event)}>
-      <a class="skip" href="#heads" @click=${skipToHeads}>${t('skip')}</a>
+      <a class="skip" href="#heads" @click=${skipToHeads}>${t(app.state.place === 'sandbox' ? 'skipToNumbers' : 'skip')}</a>
       ${topBar(app)}
-      <main>
-        ${sentence(app)}
-        ${loadPanel(app)}
-        ${app.picture ? panes(app) : nothing}
-      </main>
+      <main>${app.state.place === 'sandbox' ? sandboxPage(app) : explorer(app)}</main>
       ${footer(app)}
     </div>
     ${helpDialog(app)}${modelDialog(app)}
   `;
+}
+
+/** @param {App} app */
+function explorer(app) {
+  return html`${sentence(app)}${loadPanel(app)}${app.picture ? panes(app) : nothing}`;
 }
 
 /** Moves the focus without touching the hash, which holds the state. @param {Event} event */
@@ -42,7 +44,9 @@ async function onDrop(app, event) {
   event.preventDefault();
   if (!event.dataTransfer) return;
   const { files, name } = await droppedFiles(event.dataTransfer);
-  if (files.length) await app.load(files, name);
+  if (!files.length) return;
+  if (app.state.place === 'sandbox') app.choose({ place: 'model' });
+  await app.load(files, name);
 }
 
 /** @param {App} app */
@@ -58,12 +62,15 @@ function topBar(app) {
       precision: t(`precision_${info.precision}`),
     });
   const dark = app.theme === 'dark';
+  const inSandbox = app.state.place === 'sandbox';
   return html`<header class="top">
     <h1 class="logo" aria-label="qkv">q<i>k</i>v</h1>
     <button type="button" class="pill model" aria-haspopup="dialog" @click=${() => app.openDialog('model')}>
       <span>${session.name}</span> <small>${shape ?? (session.phase === 'loading' ? t('loading') : t('noModel'))}</small></button>
     <span class="tagline">${t('tagline')}</span>
     <nav class="tools" aria-label="qkv">
+      <button type="button" class="pill" aria-pressed=${inSandbox} title=${t(inSandbox ? 'backToModel' : 'sandboxHint')}
+        @click=${() => app.choose({ place: inSandbox ? 'model' : 'sandbox' })}>${gridIcon}${t('sandbox')}</button>
       <button type="button" class="pill" @click=${() => app.copyLink()}>${linkIcon}<span aria-live="polite">${app.notice ?? t('copyLink')}</span></button>
       <button type="button" class="pill" lang=${app.language === 'en' ? 'zh-Hans' : 'en'} aria-label="${t('switchLanguage')} · ${t('switchLanguageLabel')}"
         @click=${() => app.choose({ lang: app.language === 'en' ? 'zh' : 'en' })}>${t('switchLanguage')}</button>
@@ -75,6 +82,7 @@ function topBar(app) {
 }
 
 const linkIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M6.5 9.5l3-3M7 4.5l1.2-1.2a3 3 0 0 1 4.3 4.3L11.3 8.8M9 11.5l-1.2 1.2a3 3 0 0 1-4.3-4.3l1.2-1.2"></path></svg>`;
+const gridIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M2.5 2.5h11v11h-11zM2.5 6.2h11M2.5 9.8h11M6.2 2.5v11M9.8 2.5v11"></path></svg>`;
 const moonIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M13 9.7A5.6 5.6 0 0 1 6.3 3a5.6 5.6 0 1 0 6.7 6.7z"></path></svg>`;
 const sunIcon = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="2.8"></circle><path d="M8 1.6v1.6M8 12.8v1.6M1.6 8h1.6M12.8 8h1.6M3.5 3.5l1.1 1.1M11.4 11.4l1.1 1.1M12.5 3.5l-1.1 1.1M4.6 11.4l-1.1 1.1"></path></svg>`;
 
@@ -251,7 +259,8 @@ function numberPane(app) {
 }
 
 /** @param {App} app */
-function footer({ t, session }) {
+function footer({ t, session, state }) {
+  if (state.place === 'sandbox') return html`<footer><p>${t('footerSandbox')}</p><p>${t('caveat')}</p></footer>`;
   const info = session.model?.info;
   const p999 = info?.measured?.attention_p999;
   return html`<footer>

@@ -2,7 +2,7 @@
  * The one store of the page's state. Its content lives in the URL hash: steps a reader would want to go back over
  * (another head, text or view) are history entries, small moves only replace the current one.
  */
-import { MAX_LINK_TEXT, readHash, writeHash } from './hash.js';
+import { MAX_LINK_TEXT, readHash, tooLong, writeHash } from './hash.js';
 
 /** @typedef {import('./hash.js').PageState} PageState */
 
@@ -45,7 +45,7 @@ export function createStore(window) {
     /** @param {Partial<PageState>} patch  @param {{ step?: boolean }} [options] step: make it a history entry */
     set(patch, { step = false } = {}) {
       const next = { ...state, ...patch };
-      if (writeHash(next) === writeHash(state) && next.text === state.text) return;
+      if (next.text === state.text && next.sandbox === state.sandbox && writeHash(next) === writeHash(state)) return;
       if (step) {
         flush();
         window.history.pushState(null, '', writeHash(next));
@@ -55,10 +55,10 @@ export function createStore(window) {
       become(next);
     },
     flush,
-    /** The address that restores this state; not complete where the text is too long to be carried by one. */
+    /** The address that restores this state, and what of it is too long to be carried by one. */
     link() {
       const link = new URL(writeHash(state), window.location.href).href;
-      return { link, complete: state.text.length <= MAX_LINK_TEXT, max: MAX_LINK_TEXT };
+      return { link, missing: tooLong(state), max: MAX_LINK_TEXT };
     },
     /** @param {(state: PageState, before: PageState) => void} listener */
     subscribe(listener) {

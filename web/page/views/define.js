@@ -1,9 +1,11 @@
 /** Names of the custom elements. A call and not side effects of imports, which bundlers may drop. */
 import { BarStrip } from './bar-strip.js';
+import { HeadStrip } from './head-strip.js';
 import { HeadsGrid } from './heads-grid.js';
 import { LinesView } from './lines-view.js';
 import { MatrixView } from './matrix-view.js';
 import { NumberChain } from './number-chain.js';
+import { NumberSheet } from './number-sheet.js';
 import { TextView } from './text-view.js';
 import { WeightsTable } from './weights-table.js';
 
@@ -13,6 +15,8 @@ const VIEWS = {
   'qkv-lines': LinesView,
   'qkv-matrix': MatrixView,
   'qkv-number': NumberChain,
+  'qkv-sheet': NumberSheet,
+  'qkv-strip': HeadStrip,
   'qkv-table': WeightsTable,
   'qkv-text': TextView,
 };

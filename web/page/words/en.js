@@ -1,5 +1,8 @@
+import { sandboxEn } from './sandbox-en.js';
+
 /** Every sentence of the page in English. Keys are those of zh-Hans.js; {name} is filled in, never concatenated. */
 export const en = {
+  ...sandboxEn,
   title: 'qkv: look inside every attention head',
   tagline: 'Every attention head of a real transformer, live',
   skip: 'Skip to the heads',

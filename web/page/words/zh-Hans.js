@@ -1,5 +1,8 @@
+import { sandboxZhHans } from './sandbox-zh-Hans.js';
+
 /** 页面的全部中文句子。键与 en.js 相同；{name} 会被填入。 */
 export const zhHans = {
+  ...sandboxZhHans,
   title: 'qkv：看清每一个注意力头',
   tagline: '真实 Transformer 的每一个注意力头，实时呈现',
   skip: '跳到所有头',
