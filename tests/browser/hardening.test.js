@@ -1,7 +1,8 @@
 /** Strict policy, no foreign host, small download, assistive technology, and a page that survives what goes wrong. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -55,21 +56,26 @@ const FAILURES = [
     'an HTML page where config.json should be',
     '**/config.json',
     (route) => route.fulfill({ status: 200, contentType: 'text/html', body: '<!doctype html><title>hi</title>' }),
-    /config\.json/,
+    /^A web page came where config\.json should be\.$/,
   ],
   [
     'a 404 for the weights',
     '**/model.safetensors',
     (route) => route.fulfill({ status: 404, body: 'no' }),
-    /model\.safetensors/,
+    /^model\.safetensors is missing/,
   ],
   [
     'an HTML page where the weights should be',
     '**/model.safetensors',
     (route) => route.fulfill({ status: 200, contentType: 'text/html', body: `<!doctype html>${' '.repeat(4000)}` }),
-    /model\.safetensors/,
+    /^A web page came where model\.safetensors should be\.$/,
   ],
-  ['a server that hangs up', '**/tokenizer.json', (route) => route.abort('connectionreset'), /tokenizer\.json/],
+  [
+    'a server that hangs up',
+    '**/tokenizer.json',
+    (route) => route.abort('connectionreset'),
+    /^tokenizer\.json could not be fetched/,
+  ],
 ];
 
 for (const [what, files, answer, said] of FAILURES) {
@@ -96,7 +102,7 @@ test('weights that end too early: one clear sentence, page alive', async () => {
     });
   const { page } = await browser.visit({ ready: false, prepare });
   await page.getByRole('alert').waitFor({ timeout: 20_000 });
-  assert.match((await page.getByRole('alert').textContent()) ?? '', /model\.safetensors/);
+  assert.match((await page.getByRole('alert').textContent()) ?? '', /^model\.safetensors is cut short/);
   await page.unroute('**/model.safetensors');
   await page.getByRole('button', { name: 'Try again' }).click();
   await runOf(page);
@@ -114,7 +120,12 @@ test('loading shows bytes, can be cancelled and taken up again', async () => {
       await route.continue().catch(() => {});
     });
   const { page, troubles } = await browser.visit({ ready: false, prepare });
-  await page.getByRole('progressbar').waitFor();
+  const bar = page.getByRole('progressbar');
+  await bar.waitFor();
+  assert.deepEqual(await bar.evaluate((e) => [e.hasAttribute('value'), e.hasAttribute('aria-valuenow')]), [
+    false,
+    false,
+  ]);
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('Loading was cancelled').waitFor();
   go();
@@ -135,6 +146,53 @@ test('a model folder from the disk is loaded without any request', async () => {
   assert.match((await statusOf(page)) ?? '', /^it → animal/);
   const asked = requests.slice(before).filter((url) => url.includes('/models/'));
   assert.deepEqual(asked, []);
+});
+
+test('a folder without tokenizer.json is refused, and the model in use stays with its numbers', async () => {
+  const { page, troubles } = await browser.visit();
+  const before = await statusOf(page);
+  const folder = join(mkdtempSync(join(tmpdir(), 'qkv-')), 'other');
+  try {
+    cpSync(join(PAGE_FOLDER, 'models/minilm'), folder, { recursive: true, dereference: true });
+    rmSync(join(folder, 'tokenizer.json'));
+    await page.getByRole('button', { name: /MiniLM/ }).click();
+    await page.locator('#model-dialog input[type=file]').setInputFiles(folder);
+    const alert = page.getByRole('alert');
+    await alert.waitFor();
+    assert.match((await alert.textContent()) ?? '', /no tokenizer\.json.*add the one/);
+    assert.doesNotMatch((await page.locator('.load').textContent()) ?? '', /\{ids\}/);
+    await page.getByText('The model you had stays in use.').waitFor();
+    assert.equal(await page.getByRole('button', { name: /^all-MiniLM/ }).count(), 1);
+    assert.equal(await statusOf(page), before);
+    await page.locator('.load').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('textbox', { name: 'Sentence' }).fill('still alive');
+    await runOf(page, 'alive');
+    assert.deepEqual(troubles, []);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a failure is told in the language of the page; the words of the library are a detail', async () => {
+  const prepare = (/** @type {import('playwright-core').Page} */ page) =>
+    page.route('**/model.safetensors', (route) => route.fulfill({ status: 503, body: 'no' }));
+  const { page } = await browser.visit({ ready: false, locale: 'zh-CN', prepare });
+  const alert = page.getByRole('alert');
+  await alert.waitFor({ timeout: 20_000 });
+  assert.equal(await alert.textContent(), '服务器没有送来 model.safetensors，而是回答 503。');
+  const detail = page.locator('.load [lang=en]');
+  assert.equal(await detail.isVisible(), false);
+  await page.getByText('详情').click();
+  assert.match((await detail.textContent()) ?? '', /model\.safetensors.*503/);
+  await page.getByRole('button', { name: /^English/ }).click();
+  assert.equal(await alert.textContent(), 'The server answered 503 instead of sending model.safetensors.');
+});
+
+test('until the first picture there is a sign of what is to come', async () => {
+  const { page } = await browser.visit({ ready: false });
+  await page.locator('.waiting').waitFor();
+  await runOf(page);
+  assert.equal(await page.locator('.waiting').count(), 0);
 });
 
 test('assistive technology finds no serious fault, in both themes and all views', async () => {

@@ -60,6 +60,19 @@ test('from typing a sentence to one of its numbers by keys alone', async () => {
   assert.deepEqual(troubles, []);
 });
 
+test('the focus goes along when [ ] or the back button choose another head', async () => {
+  const { page } = await browser.visit();
+  await page.getByRole('gridcell', { name: 'Layer 3, head 1', exact: true }).focus();
+  for (let i = 0; i < 3; i++) await page.keyboard.press(']');
+  assert.equal(await focused(page), 'Layer 3, head 4');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await focused(page), 'Layer 3, head 5');
+  await page.getByRole('heading', { name: 'Layer 3, head 5' }).waitFor();
+  await page.keyboard.press('[');
+  await page.goBack();
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Layer 3, head 5');
+});
+
 test('the grid of heads is one tab stop, and so is the matrix', async () => {
   const { page } = await browser.visit();
   assert.equal(await page.locator('[role=gridcell][tabindex="0"]').count(), 1);

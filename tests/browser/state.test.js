@@ -117,6 +117,19 @@ test('typing and moving are in the address soon after', async () => {
   await page.waitForURL(/text=hello\+brave\+new\+world/);
 });
 
+test('the address names the cell that is shown, and the wanted one comes back with the text', async () => {
+  const { page } = await browser.visit();
+  const box = page.getByRole('textbox', { name: 'Sentence' });
+  await box.fill('The animal slept well');
+  await page.waitForURL(/text=The\+animal\+slept\+well&layer=3&head=1&row=5&col=2/);
+  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 5, col: 2 }));
+  await page.getByRole('button', { name: 'Lines', exact: true }).click();
+  assert.match(page.url(), /row=5&col=2&view=lines/);
+  await box.fill(FIRST_SIGHT.text);
+  await page.waitForURL(/row=10&col=2&view=lines/);
+  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 10, col: 2 }));
+});
+
 test('the copied link is the whole state', async () => {
   const { page, url } = await browser.visit({ permissions: ['clipboard-read', 'clipboard-write'] });
   await page.getByRole('button', { name: 'Copy link' }).click();

@@ -9,6 +9,7 @@ import { pageTemplate } from './layout.js';
 import { Sandbox } from './sandbox/sandbox.js';
 import { Session } from './session.js';
 import { createStore } from './store.js';
+import { troubleOf } from './troubles.js';
 import { browserLanguage, languageTag, translateTo } from './words/translate.js';
 
 /** @typedef {import('./hash.js').PageState} PageState */
@@ -25,6 +26,8 @@ export class App {
   picture = null;
   /** The newest complete picture, perhaps not drawn yet. @type {Picture | null} */
   #newest = null;
+  /** The text it shows. */
+  #text = '';
   /** Pictures that are no longer on the screen. @type {Picture[]} */
   #retired = [];
   /** @type {Selection | null} */
@@ -87,6 +90,7 @@ export class App {
   /** @param {PageState} state  @param {PageState} before */
   #onState(state, before) {
     this.render();
+    this.#keepFocus();
     if (state.text !== before.text) this.#runSoon();
     else if (
       ['layer', 'head', 'row', 'col'].some(
@@ -95,6 +99,15 @@ export class App {
     ) {
       void this.#refresh();
     }
+  }
+
+  /** Keys and the back button may choose another head while one of the grid has the focus: it goes along. */
+  #keepFocus() {
+    if (!document.activeElement?.matches('qkv-heads [role=gridcell]')) return;
+    const { layer, head } = this.wanted;
+    /** @type {HTMLElement | null} */ (
+      this.root.querySelector(`[data-layer="${layer}"][data-head="${head}"]`)
+    )?.focus();
   }
 
   /** @param {string | File[]} source  @param {string} name */
@@ -121,8 +134,10 @@ export class App {
   }
 
   async #run() {
-    const picture = await this.session.run(this.state.text);
+    const { text } = this.state;
+    const picture = await this.session.run(text);
     if (!picture) return;
+    this.#text = text;
     if (this.#newest !== this.picture) this.#newest?.run.dispose();
     this.#newest = picture;
     await this.#refresh();
@@ -133,13 +148,15 @@ export class App {
     const picture = this.#newest;
     if (!picture) return;
     const ticket = ++this.#ticket;
+    const { state } = this;
     try {
-      const selection = await picture.select(this.state);
+      const selection = await picture.select(state);
       if (ticket !== this.#ticket) return;
       this.#become(picture, selection);
+      if (state.text === this.#text) this.store.shown(state, selection.place);
     } catch (error) {
       if (ticket !== this.#ticket) return;
-      this.session.runError = error instanceof Error ? error.message : String(error);
+      this.session.runError = troubleOf(error);
       this.render();
       return;
     }

@@ -3,6 +3,9 @@ import { html, nothing } from 'lit';
 import { droppedFiles } from './drop.js';
 import { sameCellElsewhere } from './findings.js';
 import { VIEWS } from './hash.js';
+import { troubleNote } from './troubles.js';
+import { isolated, phrase, token } from './words/isolated.js';
+import { shortWeight } from './words/short-weight.js';
 import { onHeadKey } from './keyboard.js';
 import { helpDialog, modelDialog } from './dialogs.js';
 import { PRESETS } from './presets.js';
@@ -96,10 +99,10 @@ function sentence(app) {
   const ms = picture?.ms.toFixed(picture.ms < 100 ? 1 : 0);
   return html`<section class="ask" aria-label=${t('sentence')}>
     <div class="ask-line">
-      <textarea id="sentence" aria-label=${t('sentence')} aria-describedby="run-facts" rows="2" spellcheck="false" autocomplete="off" placeholder=${t('sentenceHint')}
+      <textarea id="sentence" dir="auto" aria-label=${t('sentence')} aria-describedby="run-facts" rows="2" spellcheck="false" autocomplete="off" placeholder=${t('sentenceHint')}
         .value=${app.state.text} @input=${onInput} @compositionend=${onInput}></textarea>
       <div class="run" id="run-facts" aria-busy=${session.busy}>
-        ${ms ? html`<b>${t('milliseconds', { ms })}</b>` : html`<span class="no-run">${t('noRun')}</span>`}
+        ${ms ? html`<b>${t('milliseconds', { ms })}</b>` : html`<span class="no-run">${t(session.busy ? 'firstRun' : 'noRun')}</span>`}
         <span>${picture ? t('tokens', { n: picture.tokens.length }) : t('privacy')}</span>
       </div>
     </div>
@@ -110,7 +113,7 @@ function sentence(app) {
     <div class="notes" aria-live="polite">
       ${picture ? remarks(app, picture) : nothing}
       ${picture?.truncated ? html`<p class="note">${truncation(app, picture.truncated)}</p>` : nothing}
-      ${session.runError ? html`<p class="note bad"><b>${t('failedRun')}.</b> ${session.runError}</p>` : nothing}
+      ${session.runError ? troubleNote(t, session.runError, { title: 'failedRun' }) : nothing}
     </div>
   </section>`;
 }
@@ -156,7 +159,7 @@ function elsewhere(app) {
   const { t, picture, labels, place } = app;
   const others = picture ? sameCellElsewhere(picture.overview, labels.length, place) : [];
   if (!others.length) return nothing;
-  const title = t('sameCell', { from: labels[place.row], to: labels[place.col] });
+  const title = phrase(t, 'sameCell', { from: labels[place.row], to: labels[place.col] });
   return html`<h3>${title}</h3><ul>${others.map((finding) => findingRow(app, finding, t('headName', finding)))}</ul>`;
 }
 
@@ -167,13 +170,13 @@ function findingRow(app, finding, name) {
   const isHere = layer === place.layer && head === place.head;
   const deed =
     finding.what === 'link'
-      ? t('finding_link', { from: labels[finding.row], to: labels[finding.col] })
+      ? phrase(t, 'finding_link', { from: labels[finding.row], to: labels[finding.col] })
       : t(`finding_${finding.what}`);
   const go = () =>
     app.choose(finding.what === 'link' ? { layer, head, row: finding.row, col: finding.col } : { layer, head });
   return html`<li><button type="button" class="finding" aria-pressed=${isHere} @click=${go}>
     <span class="finding-head">${layer}.${head}<span class="visually-hidden"> (${t('headName', { layer, head })})</span></span><span class="finding-what">${name ?? deed}</span>
-    <meter min="0" max="1" .value=${finding.score} aria-hidden="true"></meter><span class="finding-score">${finding.score.toFixed(2)}</span></button></li>`;
+    <meter min="0" max="1" .value=${finding.score} aria-hidden="true"></meter><span class="finding-score">${shortWeight(finding.score)}</span></button></li>`;
 }
 
 /** @param {App} app */
@@ -230,10 +233,10 @@ function cellBar(app) {
     /** @type {'from' | 'to'} */ name,
   ) => html`<label class="choice"><span>${t(name)}</span>
     <select .value=${String(place[axis])} @change=${(/** @type {Event} */ event) => app.pickCell({ ...place, [axis]: Number(/** @type {HTMLSelectElement} */ (event.target).value) })}>
-      ${labels.map((label, i) => html`<option value=${i} ?selected=${i === place[axis]}>${i} ${label}</option>`)}
+      ${labels.map((label, i) => html`<option value=${i} ?selected=${i === place[axis]}>${i} ${isolated(label)}</option>`)}
     </select></label>`;
   return html`<div class="cell-bar">
-    <p class="cell" role="status">${labels[place.row]} → ${labels[place.col]} ${value.toFixed(4)}</p>
+    <p class="cell" role="status">${token(labels[place.row])} → ${token(labels[place.col])} ${value.toFixed(4)}</p>
     <div class="choices">${list('row', 'from')}${list('col', 'to')}</div>
   </div>`;
 }

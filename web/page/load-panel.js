@@ -1,5 +1,6 @@
-/** Loading a model: bytes, speed, what is left, cancel; afterwards what went wrong, and trying again. */
+/** Loading a model: bytes, speed, what is left, cancel; what went wrong, and trying again; the wait for the first run. */
 import { html, nothing } from 'lit';
+import { troubleNote } from './troubles.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -8,9 +9,18 @@ const MEGABYTE = 1e6;
 /** @param {App} app */
 export function loadPanel(app) {
   const { session } = app;
-  if (session.phase === 'ready') return nothing;
-  return html`<section class="pane load" aria-live="polite">${session.phase === 'loading' ? loading(app) : stopped(app)}</section>`;
+  const isLoading = session.phase === 'loading';
+  const isWaiting = app.picture === null && (isLoading || (session.phase === 'ready' && session.runError === null));
+  return html`
+    ${session.phase === 'ready' ? nothing : html`<section class="pane load" aria-live="polite">${isLoading ? loading(app) : stopped(app)}</section>`}
+    ${isWaiting ? PLACEHOLDER : nothing}`;
 }
+
+/** The panes to come, so that the page is neither empty nor jumps when they do. */
+const PLACEHOLDER = html`<div class="panes waiting" aria-hidden="true">${[3, 2, 5].map(
+  (lines) =>
+    html`<div class="pane"><i></i><i class="short"></i><i class="block"></i>${Array.from({ length: lines }, () => html`<i></i>`)}</div>`,
+)}</div>`;
 
 /** @param {App} app */
 function loading({ t, session }) {
@@ -18,7 +28,7 @@ function loading({ t, session }) {
   const percent = progress?.total ? Math.min(100, Math.round((100 * progress.loaded) / progress.total)) : null;
   return html`
     <h2 id="load-title">${t('loading')}</h2>
-    <progress role="progressbar" aria-labelledby="load-title" max="100" .value=${percent ?? 0} aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent ?? 0}></progress>
+    <progress role="progressbar" aria-labelledby="load-title" max="100" value=${percent ?? nothing} aria-valuemin="0" aria-valuemax="100" aria-valuenow=${percent ?? nothing}></progress>
     <p class="load-line"><span aria-hidden="true">${progress ? bytes(t, progress) : t('loadingStart')}</span>
       <span class="visually-hidden">${percent === null ? '' : `${Math.floor(percent / 10) * 10} %`}</span>
       <button type="button" class="pill" @click=${() => session.cancel()}>${t('cancel')}</button></p>`;
@@ -42,7 +52,7 @@ function stopped(app) {
   const failed = session.phase === 'failed';
   return html`
     <h2>${failed ? t('failedModel') : t('cancelled')}</h2>
-    ${failed ? html`<p class="note bad" role="alert">${session.loadError}</p>` : nothing}
+    ${failed && session.loadError ? troubleNote(t, session.loadError, { role: 'alert' }) : nothing}
     ${session.model ? html`<p>${t('failedKept')}</p>` : nothing}
     <p class="load-line"><button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>${folderPicker(app)}
       ${session.model ? html`<button type="button" class="pill" @click=${() => session.dismiss()}>${t('close')}</button>` : nothing}</p>

@@ -4,8 +4,10 @@
  */
 import { loadModel } from 'qkv';
 import { Picture } from './picture.js';
+import { refuseWithoutTokenizer, troubleOf } from './troubles.js';
 
 /** @typedef {import('qkv').Model} Model */
+/** @typedef {import('./troubles.js').Trouble} Trouble */
 /** @typedef {{ loaded: number, total: number | null, bytesPerSecond: number }} Progress */
 /** @typedef {'loading' | 'ready' | 'failed' | 'cancelled'} Phase */
 
@@ -13,9 +15,6 @@ import { Picture } from './picture.js';
 const isAbort = (error) =>
   error instanceof Error &&
   (error.name === 'AbortError' || /** @type {{ code?: unknown }} */ (error).code === 'aborted');
-
-/** @param {unknown} error */
-const sentenceOf = (error) => (error instanceof Error ? error.message : String(error));
 
 /** Bytes of all files of one load together, and how fast they come. */
 function progressMeter() {
@@ -44,9 +43,9 @@ export class Session {
   phase = 'loading';
   /** @type {Progress | null} */
   progress = null;
-  /** One sentence about a model that could not be loaded. @type {string | null} */
+  /** Why a model could not be loaded. @type {Trouble | null} */
   loadError = null;
-  /** One sentence about a text that could not be run. @type {string | null} */
+  /** Why a text could not be run. @type {Trouble | null} */
   runError = null;
   busy = false;
   /** Of the model in use; while there is none, of the one that was asked for. */
@@ -78,10 +77,11 @@ export class Session {
     this.onChange();
     const meter = progressMeter();
     try {
+      if (typeof source !== 'string') refuseWithoutTokenizer(source);
       const model = await loadModel(source, {
         signal: controller.signal,
         onProgress: (event) => {
-          if (controller !== this.#loading) return;
+          if (controller !== this.#loading || event.phase !== 'download') return;
           this.progress = meter(event);
           this.onChange();
         },
@@ -125,7 +125,7 @@ export class Session {
   #fail(error) {
     this.#loading = null;
     if (isAbort(error)) this.phase = 'cancelled';
-    else Object.assign(this, { phase: 'failed', loadError: sentenceOf(error) });
+    else Object.assign(this, { phase: 'failed', loadError: troubleOf(error) });
     this.onChange();
   }
 
@@ -150,7 +150,7 @@ export class Session {
       this.runError = null;
       return picture;
     } catch (error) {
-      if (controller === this.#running && !isAbort(error)) this.runError = sentenceOf(error);
+      if (controller === this.#running && !isAbort(error)) this.runError = troubleOf(error);
       return null;
     } finally {
       if (controller === this.#running) {

@@ -3,6 +3,8 @@
  * hovered or focused is shown alone, with its weights as numbers.
  */
 import { html } from 'lit';
+import { token } from '../words/isolated.js';
+import { shortWeight } from '../words/short-weight.js';
 import { sharpContext, View } from './view.js';
 
 /** @typedef {'row' | 'col'} Side */
@@ -90,8 +92,8 @@ export class LinesView extends View {
     const weight = this.isolated && this.isolated.side !== side ? this.weightAt(this.isolated, i) : null;
     return html`<button type="button" class="lines-token" role="option" aria-selected=${chosen} tabindex=${chosen ? 0 : -1} data-index=${i}
       @pointerenter=${() => this.isolate({ side, index: i })} @focus=${() => this.isolate({ side, index: i })}
-      @click=${() => this.emit('pick-cell', { ...this.place, [side]: i })}><span>${label}</span
-      ><small>${weight === null || weight < 0.005 ? '' : weight.toFixed(2)}</small></button>`;
+      @click=${() => this.emit('pick-cell', { ...this.place, [side]: i })}><span>${token(label)}</span
+      ><small>${weight === null || weight < 0.005 ? '' : shortWeight(weight)}</small></button>`;
   }
 
   /** @param {Isolated | null} isolated */

@@ -3,6 +3,8 @@
  * what they are given; matrix-view.js owns the events.
  */
 import { colourCells, cssColour, needsLightInk, STEPS, stepOf } from '../palette.js';
+import { directionOf } from '../words/isolated.js';
+import { shortWeight } from '../words/short-weight.js';
 
 const LABEL_FONT = 12;
 const LONGEST_LABEL = 92;
@@ -124,7 +126,7 @@ function drawCells(context, { geometry: g, weights, scale, map, hover }) {
       context.fill();
       if (!numerals && !(hover?.row === row && hover.col === col && g.cell >= 26)) continue;
       context.fillStyle = needsLightInk(map, step) ? '#fff' : '#000';
-      context.fillText(line[col].toFixed(2).replace(/^0/, ''), x + g.cell / 2, y + g.cell / 2 + 0.5);
+      context.fillText(shortWeight(line[col]).replace('0.', '.'), x + g.cell / 2, y + g.cell / 2 + 0.5);
     }
   }
 }
@@ -215,6 +217,7 @@ function drawLabels(context, scene) {
 
 /** @param {CanvasRenderingContext2D} context @param {Geometry} g @param {'row' | 'col'} axis @param {number} place @param {string} label */
 function drawLabel(context, g, axis, place, label) {
+  context.direction = directionOf(label);
   if (axis === 'row') {
     context.textAlign = 'right';
     context.fillText(shorten(context, label, g.left - 8), g.left - 7, place);

@@ -2,9 +2,10 @@
  * One head as a heat map: rows look, columns are looked at. The keyboard moves the chosen cell, the mouse hovers and
  * clicks, two fingers or Ctrl and the wheel zoom, dragging pans.
  */
-import { html } from 'lit';
+import { html, nothing } from 'lit';
 import { SCALES } from '../hash.js';
 import { colourMap, PLACES, TICKS } from '../palette.js';
+import { token } from '../words/isolated.js';
 import { cellUnder, drawLegend, drawMatrix, layOut, longestLabel } from './matrix-drawing.js';
 import { sharpContext, View } from './view.js';
 
@@ -113,7 +114,8 @@ export class MatrixView extends View {
   /** @param {Cell} cell */
   tipText({ row, col }) {
     const value = this.weights[row * this.labels.length + col];
-    return value === undefined ? '' : `${this.labels[row]} → ${this.labels[col]} ${value.toFixed(4)}`;
+    if (value === undefined) return nothing;
+    return html`${token(this.labels[row])} → ${token(this.labels[col])} ${value.toFixed(4)}`;
   }
 
   /** What a glance at the picture tells, for those who cannot glance. */

@@ -3,6 +3,7 @@
  * in them. One dimension is read out along the whole chain; at first it is the one with the largest product.
  */
 import { html, nothing } from 'lit';
+import { phrase, token } from '../words/isolated.js';
 import { View } from './view.js';
 
 /** @typedef {import('../picture.js').Selection} Selection */
@@ -104,20 +105,17 @@ export class NumberChain extends View {
 
   /** The sentence of the dictionary with the two tokens set off. @param {ReturnType<NumberChain['numbers']>} x */
   question({ from, to }) {
-    const parts = this.t('question', { from: '\uE000', to: '\uE001' }).split(/([\uE000\uE001])/);
-    return parts.map((part) =>
-      part === '\uE000' ? html`<b>${from}</b>` : part === '\uE001' ? html`<b>${to}</b>` : part,
-    );
+    return phrase(this.t, 'question', { from, to }, (text) => html`<b>${token(text)}</b>`);
   }
 
   /**
-   * @param {string} what said in words
+   * @param {unknown} what said in words
    * @param {string} shape
    * @param {unknown} formula
    * @param {unknown} [more]
    */
   step(what, shape, formula, more = nothing) {
-    return html`<li><p class="what">${what}<span class="shape">${shape}</span></p><div class="formula">${formula}</div>${more}</li>`;
+    return html`<li><p class="what"><span>${what}</span><span class="shape">${shape}</span></p><div class="formula">${formula}</div>${more}</li>`;
   }
 
   /**
@@ -153,15 +151,15 @@ export class NumberChain extends View {
     const shape = `[1, ${x.width}] · [${x.width}, ${x.dk}] → [${x.dk}]`;
     const line = (
       /** @type {string} */ name,
-      /** @type {string} */ token,
+      /** @type {string} */ label,
       /** @type {string} */ map,
       /** @type {ArrayLike<number>} */ values,
     ) => html`
-      <span><i>${name}</i><sub>${token}</sub> = <i>x</i><sub>${token}</sub> <i>W</i><sub>${map}</sub> + <i>b</i><sub>${map}</sub></span>
+      <span><i>${name}</i><sub>${token(label)}</sub> = <i>x</i><sub>${token(label)}</sub> <i>W</i><sub>${map}</sub> + <i>b</i><sub>${map}</sub></span>
       <span class="read"><i>${name}</i>[${x.d}] = <b>${shown(values[x.d])}</b></span>`;
     return html`
-      ${this.step(this.t('stepQuery', { token: x.from }), shape, line('q', x.from, 'Q', x.q), this.headBars('q', x.q, x))}
-      ${this.step(this.t('stepKey', { token: x.to }), shape, line('k', x.to, 'K', x.k), this.headBars('k', x.k, x))}
+      ${this.step(phrase(this.t, 'stepQuery', { token: x.from }), shape, line('q', x.from, 'Q', x.q), this.headBars('q', x.q, x))}
+      ${this.step(phrase(this.t, 'stepKey', { token: x.to }), shape, line('k', x.to, 'K', x.k), this.headBars('k', x.k, x))}
     `;
   }
 
@@ -205,9 +203,9 @@ export class NumberChain extends View {
     const { t } = this;
     const { head } = /** @type {Selection} */ (this.selection).place;
     const share = x.weight * x.v[x.d];
-    const mix = html`<span><i>Z</i><sub>${x.from}</sub> = Σ<sub>j</sub> <i>a</i><sub>${x.from},j</sub> <i>v</i><sub>j</sub></span>
+    const mix = html`<span><i>Z</i><sub>${token(x.from)}</sub> = Σ<sub>j</sub> <i>a</i><sub>${token(x.from)},j</sub> <i>v</i><sub>j</sub></span>
       <span class="read"><i>Z</i>[${x.d}] = <b>${shown(x.context[x.d])}</b></span>`;
-    const note = html`<p class="aside">${t('share', { token: x.to })} ${x.weight.toFixed(4)} × ${bracketed(x.v[x.d])} = ${shown(share)}</p>`;
+    const note = html`<p class="aside">${phrase(t, 'share', { token: x.to })} ${x.weight.toFixed(4)} × ${bracketed(x.v[x.d])} = ${shown(share)}</p>`;
     const pickWide = (/** @type {number} */ c) => {
       this.wide = c;
     };
@@ -272,7 +270,7 @@ export class NumberChain extends View {
     const row = (
       /** @type {string} */ label,
       /** @type {number} */ j,
-    ) => html`<tr class=${j === x.j ? 'on' : ''}><th scope="row">${label}</th>
+    ) => html`<tr class=${j === x.j ? 'on' : ''}><th scope="row">${token(label)}</th>
       ${[x.row.scores[j], x.row.scaled[j], x.exps[j]].map((value) => html`<td>${shown(value)}</td>`)}<td>${x.weights[j].toFixed(4)}</td></tr>`;
     const table = () => html`<table><thead><tr>${heads}</tr></thead><tbody>${this.labels.map(row)}</tbody></table>`;
     return this.fold('row', t('rowTable', { n: x.n }), table);

@@ -1,6 +1,8 @@
 /** The sentence itself, shaded twice: by where the chosen token looks, and by who looks at it. */
 import { html } from 'lit';
 import { colourMap, cssColour, needsLightInk, stepOf } from '../palette.js';
+import { directionOf, isolated, phrase, token as fenced } from '../words/isolated.js';
+import { shortWeight } from '../words/short-weight.js';
 import { View } from './view.js';
 
 /** @typedef {{ text: string, start: number, end: number, special: boolean }} TextToken */
@@ -35,22 +37,27 @@ export class TextView extends View {
     const looks = (/** @type {number} */ i) => this.weights[this.place.row * n + i];
     const looked = (/** @type {number} */ i) => this.weights[i * n + this.place.row];
     return html`
-      ${this.passage('row', this.t('looksAt', { token }), looks)}
-      ${this.passage('seen', this.t('lookedAtBy', { token }), looked)}
+      ${this.passage('row', 'looksAt', token, looks)}
+      ${this.passage('seen', 'lookedAtBy', token, looked)}
     `;
   }
 
-  /** @param {string} name  @param {string} title  @param {(i: number) => number} weightOf */
-  passage(name, title, weightOf) {
+  /** The way the sentence is read. */
+  get direction() {
+    return directionOf(this.tokens.map(({ text, special }) => (special ? '' : text)).join(' '));
+  }
+
+  /** @param {string} name  @param {'looksAt' | 'lookedAtBy'} key  @param {string} token  @param {(i: number) => number} weightOf */
+  passage(name, key, token, weightOf) {
     const stop = this.place.row;
-    return html`<h3>${title}</h3>
-      <p class="text-passage" role="group" aria-label=${title} @keydown=${this.onKey}>
+    return html`<h3>${phrase(this.t, key, { token })}</h3>
+      <p class="text-passage" dir=${this.direction} role="group" aria-label=${this.t(key, { token })} @keydown=${this.onKey}>
         ${this.tokens.map((token, i) => {
           const gap = i > 0 && token.start > this.tokens[i - 1].end ? ' ' : '';
-          const value = (weightOf(i) ?? 0).toFixed(2);
+          const value = shortWeight(weightOf(i) ?? 0);
           return html`${gap}<button type="button" class="text-token" data-passage=${name} data-index=${i} data-weight=${weightOf(i)}
-            aria-pressed=${i === stop} tabindex=${i === stop ? 0 : -1} aria-label=${`${token.text} ${value}`} title=${`${token.text} ${value}`}
-            @click=${() => this.emit('pick-cell', { ...this.place, row: i })}>${token.text.replace(/^##/, '')}</button>`;
+            aria-pressed=${i === stop} tabindex=${i === stop ? 0 : -1} aria-label=${`${token.text} ${value}`} title=${`${isolated(token.text)} ${value}`}
+            @click=${() => this.emit('pick-cell', { ...this.place, row: i })}>${fenced(token.text.replace(/^##/, ''))}</button>`;
         })}
       </p>`;
   }
@@ -60,7 +67,8 @@ export class TextView extends View {
     const button = /** @type {HTMLElement | null} */ (/** @type {HTMLElement} */ (event.target).closest('.text-token'));
     const last = this.tokens.length - 1;
     const index = Number(button?.dataset.index);
-    const next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last }[event.key];
+    const on = this.direction === 'rtl' ? -1 : 1;
+    const next = { ArrowLeft: index - on, ArrowRight: index + on, Home: 0, End: last }[event.key];
     if (!button || next === undefined || next < 0 || next > last || event.ctrlKey || event.metaKey || event.altKey)
       return;
     event.preventDefault();

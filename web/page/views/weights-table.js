@@ -1,5 +1,6 @@
 /** The chosen head as a plain table, for screen readers and for copying; built only when it is opened. */
 import { html, nothing } from 'lit';
+import { token } from '../words/isolated.js';
 import { View } from './view.js';
 
 const MAX_TOKENS = 64;
@@ -40,10 +41,10 @@ export class WeightsTable extends View {
     const caption = this.t('tableCaption', { layer, head });
     return html`<div class="scroll" tabindex="0" role="group" aria-label=${caption}><table>
       <caption>${caption}</caption>
-      <thead><tr><td></td>${this.labels.map((label) => html`<th scope="col">${label}</th>`)}</tr></thead>
+      <thead><tr><td></td>${this.labels.map((label) => html`<th scope="col">${token(label)}</th>`)}</tr></thead>
       <tbody>${this.labels.map(
         (label, row) =>
-          html`<tr><th scope="row">${label}</th>${Array.from(
+          html`<tr><th scope="row">${token(label)}</th>${Array.from(
             this.weights.subarray(row * n, (row + 1) * n),
             (weight, col) =>
               html`<td class=${row === chosenRow && col === chosenCol ? 'on' : ''}>${weight.toFixed(4)}</td>`,
