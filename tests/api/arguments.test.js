@@ -103,6 +103,13 @@ test('forward takes the inputs it documents and refuses all others', async () =>
     await refuse(input, 'argument', 'forward: input', '{ids, typeIds}');
   }
   await refuse({}, 'argument', 'keys');
+  await refuse(Promise.resolve('text'), 'argument', 'forward: input: got a Promise');
+  await refuse(() => 'text', 'argument', 'got a function');
+  await refuse(undefined, 'argument', 'got "nothing"');
+  await refuse({ ids: [101n] }, 'argument', 'ids[0]: got 101n, want a whole number');
+  await refuse({ ids: new BigInt64Array(1) }, 'argument', 'got 0n');
+  await refuse({ ids: [1], typeids: [0] }, 'argument', '"typeids"', 'want ids, typeIds');
+  await refuse({ batch: [{ ids: [1] }], attentionMask: [] }, 'argument', '"attentionMask"');
   await refuse({ ids: [] }, 'range', 'number of ids', '1 to 83');
   await refuse({ ids: new Int32Array(84) }, 'range', 'number of ids', '84', '1 to 83');
   await refuse({ ids: '12' }, 'argument', 'ids');
@@ -153,6 +160,56 @@ test('options of forward are checked', async () => {
   await refuse({ signal: 'stop' }, 'argument', 'signal');
 });
 
+test('a misspelt option is refused by its name, with the names there are', async () => {
+  const refuse = (/** @type {Promise<unknown>} */ call, /** @type {string[]} */ ...words) =>
+    assert.rejects(call, qkvError('argument', ...words));
+  const wrong = /** @type {object} */ ({ bogus: undefined });
+  const known = 'want mask, ablate, scale, temperature, signal';
+  await refuse(
+    model.forward({ ids }, /** @type {object} */ ({ temprature: 2 })),
+    `forward: name of an option: got "temprature", ${known}`,
+  );
+  await refuse(run.getWeights(0, 0, wrong), 'getWeights', '"bogus"', 'want kind, sequence, stage, rows');
+  await refuse(run.overview(wrong), 'overview', '"bogus"', 'want kind, sequence, size');
+  await refuse(run.getStage('q', { layer: 0, head: 0, ...wrong }), 'getStage', 'want layer, head, kind, sequence');
+  await refuse(run.hidden(0, wrong), 'hidden', '"bogus"', 'want kind, sequence');
+  await refuse(run.embedding(wrong), 'embedding', '"bogus"', 'want pooling, normalize');
+  await refuse(model.embed([], wrong), 'embed', '"bogus"', 'want pooling, normalize, signal, onProgress');
+  await refuse(init(wrong), 'init', '"bogus"', 'want variant, threads, wasm, memoryLimit');
+  await refuse(init(/** @type {object} */ ({ memory: 5 })), '"memory"', 'memoryLimit');
+  await refuse(loadModel(tinyFiles(), /** @type {object} */ ({ workr: true })), '"workr"', 'engine, worker, precision');
+  const mask = { allow: { data: new Uint8Array(7), shape: [7] } };
+  await refuse(model.forward({ ids }, { mask: { ...mask, ...wrong } }), 'key of mask', '"bogus"', 'layers');
+  await refuse(model.forward({ ids }, { ablate: [{ layer: 0, head: 0, ...wrong }] }), 'key in ablate', '"bogus"');
+  await refuse(model.forward({ ids }, { mask: /** @type {object} */ (new Uint8Array(7)) }), 'got a Uint8Array');
+});
+
+test('cache is known, and only false is taken', async () => {
+  const load = (/** @type {unknown} */ cache) => loadModel(tinyFiles(), { cache: /** @type {false} */ (cache) });
+  for (const cache of [undefined, false]) (await load(cache)).dispose();
+  for (const cache of [true, null, 'folder']) {
+    await assert.rejects(load(cache), qkvError('unsupported', 'loadModel: cache', 'keeps no copies'));
+  }
+});
+
+test('a scale or temperature that float32 cannot hold is named as it was given, with the range', async () => {
+  const refuse = (/** @type {object} */ options, /** @type {string[]} */ ...words) =>
+    assert.rejects(model.forward({ ids }, options), qkvError('argument', ...words));
+  for (const temperature of [1e-300, 5e-324, 1e300, 0, -1]) {
+    await refuse({ temperature }, `temperature: got ${temperature}, want 1.4e-45 to 3.4e+38`);
+  }
+  await refuse({ scale: -1e300 }, 'scale: got -1e+300', '-3.4e+38 to 3.4e+38');
+  await refuse({ scale: 1e30, temperature: 1e-30 }, 'temperature 1e-30', '-3.4e+38 to 3.4e+38');
+  await refuse({ temperature: 1e-44 }, 'scale / temperature', 'temperature 1e-44');
+  for (const temperature of [1e-38, 3.4e38]) (await model.forward({ ids }, { temperature })).dispose();
+});
+
+test('logits that overflow float32 give rows of NaN', async () => {
+  const other = await model.forward({ ids }, { scale: 3.4e38 });
+  const { data } = await other.getWeights(0, 0);
+  assert.ok(data.some(Number.isNaN));
+});
+
 test('an extreme scale is computed or refused, never garbage', async () => {
   for (const scale of [1e-45, 1e30]) {
     const other = await model.forward({ ids }, { scale });
@@ -172,6 +229,10 @@ test('embed takes an array of strings', async () => {
   const embed = (/** @type {unknown} */ texts) => model.embed(/** @type {string[]} */ (texts));
   await assert.rejects(embed('text'), qkvError('argument', 'embed: texts', 'an array'));
   await assert.rejects(embed([1]), qkvError('argument', 'texts[0]', 'a string'));
+  await assert.rejects(
+    model.embed([], { onProgress: /** @type {() => void} */ (/** @type {unknown} */ (1)) }),
+    qkvError('argument', 'embed: onProgress', 'a function'),
+  );
   await assert.rejects(embed(['text']), qkvError('tokenizer', 'tokenizer.json'));
   assert.deepEqual(await embed([]), []);
 });
@@ -184,6 +245,7 @@ test('options of loadModel and init are checked before anything is read', async 
   await refuse({ precision: 'q8' }, 'unsupported', 'q8');
   await refuse({ worker: 1 }, 'argument', 'worker');
   await refuse({ engine: {} }, 'argument', 'engine', 'init()');
+  await refuse({ engine: init() }, 'argument', 'got a Promise', 'init()');
   await refuse({ onProgress: 1 }, 'argument', 'onProgress');
   await refuse({ revision: 1 }, 'argument', 'revision');
   await refuse({ signal: {} }, 'argument', 'signal');
@@ -211,5 +273,5 @@ test('a run and a model can be disposed twice, and are of no use afterwards', as
   await assert.rejects(other.forward({ ids }), qkvError('disposed', 'model'));
   await assert.rejects(other.tokenize('x'), qkvError('disposed', 'model'));
   await assert.rejects(other.embed([]), qkvError('disposed', 'model'));
-  await assert.rejects(second.getWeights(0, 0), qkvError('disposed'));
+  await assert.rejects(second.getWeights(0, 0), qkvError('disposed', 'This model was disposed'));
 });

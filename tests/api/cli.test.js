@@ -84,7 +84,10 @@ test('a long text is cut with a message that has both counts', () => {
 });
 
 test('--help and --version', () => {
-  assert.match(qkv('--help').stdout, /^Usage: qkv "text" \[options\]\n/);
+  assert.match(
+    qkv('--help').stdout,
+    /^Usage: qkv "text" \[options\]\n[\s\S]*In csv a label that begins with = \+ - or @/,
+  );
   assert.equal(qkv('--version').stdout, `${JSON.parse(readFileSync(inTree('package.json'), 'utf8')).version}\n`);
 });
 
@@ -93,9 +96,12 @@ test('bad usage ends with 2 and one sentence', () => {
   failed(qkv(TEXT, '--head', '12'), 2, '--head', '12', '0 to 11');
   for (const layer of ['8x', '1.5', 'NaN', '', '1e3', '99999999999999999999'])
     failed(qkv(TEXT, `--layer=${layer}`), 2, '--layer');
-  failed(qkv(TEXT, '--layer', '-1'), 2, '--layer');
-  failed(qkv(TEXT, '--layer'), 2, '--layer');
-  failed(qkv(TEXT, '--wat'), 2, '--wat');
+  failed(qkv(TEXT, '--layer', '-1'), 2, '--layer: got "-1", want a whole number from 0');
+  failed(qkv(TEXT, '--layer'), 2, '--layer needs a value (');
+  failed(qkv(TEXT, '--pair', '-x'), 2, '--pair needs a value; one that begins with "-" is given as --pair=VALUE (');
+  failed(qkv(TEXT, '--wat'), 2, 'there is no option --wat; a text that begins with "-" goes last, after -- (');
+  failed(qkv('-x'), 2, 'there is no option -x;');
+  failed(qkv(TEXT, '--out', ''), 2, '--out: the name of the file is empty');
   failed(qkv(TEXT, '--format', 'png'), 2, 'heatmap, json, csv, npy, svg');
   failed(qkv(TEXT, '--stage', 'queries'), 2, 'qLinear');
   failed(qkv(TEXT, '--kind', 'cross'), 2, 'encoder');
@@ -108,7 +114,31 @@ test('bad usage ends with 2 and one sentence', () => {
 test('other failures end with 1 and one sentence', () => {
   failed(qkv(TEXT, '--model', '/no/such/folder'), 1, '/no/such/folder');
   failed(qkv(TEXT, '--model', folder), 1, 'config.json');
-  failed(qkv(TEXT, '--out', '/no/such/folder/file.txt'), 1, '/no/such/folder/file.txt');
+  const lost = '/no/such/folder/file.txt';
+  failed(qkv(TEXT, '--out', lost), 1, `--out: ${lost} cannot be written: no such file or directory`);
+  failed(qkv(TEXT, '--out', folder), 1, `--out: ${folder} cannot be written:`);
+});
+
+test('a network error in a terminal speaks of no page', () => {
+  const result = qkv(TEXT, '--model', 'http://127.0.0.1:9/model');
+  failed(result, 1, 'http://127.0.0.1:9/model/config.json', 'Check the address and the connection.');
+  assert.ok(!/page|CORS/.test(result.stderr), result.stderr);
+});
+
+test('a full disk is one sentence, and a reader that has seen enough is no failure', () => {
+  const program = JSON.stringify(inTree('web/cli/qkv.js'));
+  const shell = (/** @type {string} */ command) => {
+    const { stdout, stderr, status } = spawnSync('bash', ['-o', 'pipefail', '-c', command], { encoding: 'utf8' });
+    return { stdout, stderr, status };
+  };
+  failed(shell(`node ${program} a --format csv > /dev/full`), 1, 'standard output cannot be written: no space left');
+  failed(shell(`node ${program} --help > /dev/full`), 1, 'standard output cannot be written: no space left');
+  const head = shell(`node ${program} ${JSON.stringify(TEXT.repeat(20))} --format csv | head -c 10`);
+  assert.deepEqual([head.stdout.length, head.stderr, head.status], [10, '', 0]);
+});
+
+test('a text that begins with a minus sign goes behind --', () => {
+  assert.match(qkv('--format', 'csv', '--', '-5').stdout, /^,\[CLS\],'-,5,\[SEP\]\r\n/);
 });
 
 test('as npm installs it there is no model, and it says how to name one', () => {

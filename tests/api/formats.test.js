@@ -96,13 +96,13 @@ test('weights are coloured on 0 to 1, other stages on their own finite range', (
 });
 
 test('a terminal without colours gets shades, labels on both axes and a legend', () => {
-  const text = toTerminal(matrix, labels, { title: 'title', isWeights: true, colours: 'none', width: 80 });
+  const text = toTerminal(matrix, labels, { title: 'title', isWeights: true, isMap: true, colours: 'none', width: 80 });
   assert.deepEqual(text.split('\n'), ['title', '  x y z', 'a   ░░▓▓  z 0.7', 'b   ██    y 1', '  0   ░░▒▒▓▓██ 1', '']);
 });
 
 test('a terminal with colours gets the numbers as backgrounds', () => {
   const picture = (/** @type {'256' | 'truecolor'} */ colours) =>
-    toTerminal(matrix, labels, { title: 't', isWeights: true, colours, width: 80 });
+    toTerminal(matrix, labels, { title: 't', isWeights: true, isMap: true, colours, width: 80 });
   // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence
   assert.match(picture('truecolor'), /\u001b\[48;2;253;231;37m {2}\u001b\[0m/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape sequence
@@ -117,7 +117,7 @@ test('a large matrix is pooled to the width of the terminal', () => {
   const text = toTerminal(
     { rows: n, cols: n, data },
     { rows: tokens, cols: tokens },
-    { title: 't', isWeights: true, colours: 'none', width: 80 },
+    { title: 't', isWeights: true, isMap: true, colours: 'none', width: 80 },
   );
   const lines = text.split('\n');
   assert.ok(
@@ -128,13 +128,33 @@ test('a large matrix is pooled to the width of the terminal', () => {
   assert.match(text, /largest of 3 x 3/);
 });
 
+test('of a wide stage only columns are pooled, by magnitude, and it says so', () => {
+  const [rows, cols] = [3, 384];
+  const data = new Float32Array(rows * cols).fill(0.25);
+  data[cols + 9] = -2;
+  data[2 * cols - 1] = 2;
+  const tokens = ['one', 'two', 'three'];
+  const text = toTerminal(
+    { rows, cols, data },
+    { rows: tokens, cols: Array.from(data, (_, i) => String(i)).slice(0, cols) },
+    { title: 't', isWeights: false, isMap: false, colours: 'none', width: 100 },
+  );
+  const lines = text.split('\n');
+  assert.equal(
+    lines.find((line) => line.startsWith('  two')),
+    `  two ▒▒  ${'▒▒'.repeat(40)}██`,
+  );
+  for (const token of tokens) assert.equal(lines.filter((line) => line.trimStart().startsWith(token)).length, 1);
+  assert.match(text, /^384 columns in 43 cells, each the largest magnitude of 9; a wider terminal shows more\.$/m);
+});
+
 test('wide letters take two columns and control characters never reach the terminal', () => {
   const tokens = ['注意', '\u001b[31mx', 'e\u0301'];
   const square = { rows: 3, cols: 3, data: new Float32Array(9) };
   const text = toTerminal(
     square,
     { rows: tokens, cols: tokens },
-    { title: 't', isWeights: true, colours: 'none', width: 80 },
+    { title: 't', isWeights: true, isMap: true, colours: 'none', width: 80 },
   );
   assert.ok(!text.includes('\u001b'));
   assert.match(text, /^ {2}注意/m);

@@ -1,8 +1,10 @@
 /** Memory: linear in the tokens, flat over many runs, refused in numbers when there is too little. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
+import { createCore } from '../../web/lib/engine.js';
 import { assertSameBits, inTree, qkvError, randomIds, seeded } from './golden.js';
 import { TINY, TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
@@ -73,6 +75,59 @@ test('a model that does not fit is refused before its weights are read, with bot
 test('an impossible size is refused, whatever the limit', async () => {
   const config = tinyConfig({ vocab_size: 16_777_216, hidden_size: 20_480, intermediate_size: 1_048_576 });
   await assert.rejects(loadModel({ ...tinyFiles(), 'config.json': config }), qkvError('memory', 'bytes of memory'));
+});
+
+test('what no 4 GiB memory can hold is said in these words, and the model goes on working', async () => {
+  const engine = await init();
+  const model = await loadModel(withPositions(512), { engine });
+  const batch = new Array(40_000).fill({ ids: new Int32Array(512) });
+  await assert.rejects(model.forward({ batch }), (error) => {
+    const words = ['want more than 4294967295', 'It needs more than 4 GiB and', 'MB are available.'];
+    qkvError('memory', 'forward', ...words)(/** @type {Error} */ (error));
+    return Number(/** @type {import('qkv').QkvError} */ (error).got) > 4e9;
+  });
+  (await model.forward({ ids: [1, 2, 3] })).dispose();
+  model.dispose();
+});
+
+test('what is available is the ceiling less what is used, wherever it lies', async () => {
+  const roomy = await init();
+  const model = await loadModel(tinyFiles(), { engine: roomy });
+  const idle = roomy.memory().used;
+  const run = await model.forward({ ids: new Int32Array(TINY.positions) });
+  const held = roomy.memory().used - idle;
+  run.dispose();
+  model.dispose();
+  for (const part of [0.3, 0.6, 0.9]) {
+    const engine = await init({ memoryLimit: Math.floor(idle + part * held) });
+    const tight = await loadModel(tinyFiles(), { engine });
+    await assert.rejects(tight.forward({ ids: new Int32Array(TINY.positions) }), (error) => {
+      const { got, want } = /** @type {import('qkv').QkvError} */ (error);
+      qkvError('memory', 'MB are available')(/** @type {Error} */ (error));
+      assert.ok(Math.abs(Number(got) - part * held) < 8_000, `${got} of ${part * held}`);
+      assert.ok(Math.abs(Number(want) - held) < 100, `${want}, ${held}`);
+      return true;
+    });
+  }
+});
+
+test('when the count would allow it, it says that the memory is scattered', async () => {
+  const limit = 10_000_000;
+  const core = await createCore(new WebAssembly.Module(readFileSync(inTree('web/lib/qkv.wasm'))), { limit });
+  const blocks = Array.from({ length: 9 }, () => core.call('qkv_alloc', 1_000_000));
+  for (let i = 0; i < 9; i += 2) core.free(blocks[i]);
+  assert.throws(
+    () => core.withMemory('it', 3_000_000, () => 0),
+    qkvError('memory', 'It needs 3.0 MB', 'MB are available, though in pieces that are too small.'),
+  );
+});
+
+test('sizes beyond 32 bits never reach the engine cut down', async () => {
+  const core = await createCore(new WebAssembly.Module(readFileSync(inTree('web/lib/qkv.wasm'))));
+  assert.throws(
+    () => core.withMemory('it', 2 ** 32 + 64, () => 0),
+    qkvError('memory', 'it: bytes of memory', '4294967360', 'It needs 4295.0 MB and'),
+  );
 });
 
 test('at the ceiling forward fails with both numbers, and the model goes on working', async () => {

@@ -134,7 +134,7 @@ test('weights that do not belong to config.json are refused by shape, by name an
 
 test('a file that is renamed, missing or empty is named', async () => {
   const only = (/** @type {Record<string, Uint8Array>} */ some) => loadModel(some);
-  await assert.rejects(only({}), ({ name }) => name === 'QkvError');
+  await assert.rejects(only({}), qkvError('source', 'an object without files'));
   await assert.rejects(only({ 'config.json': files['config.json'] }), qkvError('missing', 'model.safetensors'));
   await assert.rejects(only({ 'model.safetensors': weights }), qkvError('missing', 'config.json'));
   await assert.rejects(

@@ -38,6 +38,8 @@ after(() => server.close());
 test('init says what it started', async () => {
   const { info } = await init({ variant: 'simd' });
   assert.deepEqual(info, { version: info.version, variant: 'simd', threads: 1, wasmBytes: bytes.length });
+  assert.equal((await init({ wasm: bytes })).info.variant, 'custom');
+  assert.equal((await init({ wasm: bytes, variant: 'simd' })).info.variant, 'simd');
   assert.match(info.version, /^\d+\.\d+\.\d+$/);
 });
 

@@ -25,6 +25,27 @@ test('no value makes an error that cannot be made, or a message of a megabyte', 
   assert.match(new QkvError('argument', 'it', { got: Number.NaN }).message, /NaN/);
 });
 
+test('what is no plain data is named by its kind', () => {
+  const shown = [Promise.resolve(1), () => 1, 101n, new Map(), new Uint8Array(3), new ArrayBuffer(1), new Error('x')];
+  assert.deepEqual(
+    shown.map((got) => new QkvError('argument', 'it', { got }).message),
+    [
+      'it: got a Promise',
+      'it: got a function',
+      'it: got 101n',
+      'it: got a Map',
+      'it: got a Uint8Array',
+      'it: got an ArrayBuffer',
+      'it: got an Error',
+    ],
+  );
+  const plain = [{}, { a: 1 }, Object.create(null), [1], null, new URL('https://a.b/')];
+  assert.deepEqual(
+    plain.map((got) => new QkvError('argument', 'it', { got }).message.slice(8)),
+    ['{}', '{"a":1}', '{}', '[1]', 'null', '"https://a.b/"'],
+  );
+});
+
 test('an error crosses a worker with its code, got and want, whatever they are', () => {
   const error = new QkvError('range', 'layer', { got: 99, want: 5, fix: 'Choose another.' });
   const there = QkvError.fromJSON(structuredClone(error.toJSON()));

@@ -19,10 +19,16 @@ const GOOD = { a: entry([2, 2], 0, 16), b: entry([1], 16, 18, 'F16') };
 
 /** @type {[string, Uint8Array, string, RegExp][]} */
 const REFUSED = [
-  ['an empty file', new Uint8Array(0), 'format', /m\.safetensors is cut short: got "0 bytes"/],
-  ['7 bytes', new Uint8Array(7), 'format', /got "7 bytes", want at least 8/],
-  ['a header of length 0', lengthBytes(0), 'json', /header.* empty/],
-  ['a header as long as the file', fileOfLength(108, 100n, 108), 'format', /cut short/],
+  ['an empty file', new Uint8Array(0), 'format', /m\.safetensors is cut short; bytes before the header: got 0, want 8/],
+  ['7 bytes', new Uint8Array(7), 'format', /bytes before the header: got 7, want 8/],
+  ['a header of length 0', lengthBytes(0), 'format', /length of the safetensors header: got 0, want 2 to 100000000/],
+  ['a file of zeros', new Uint8Array(1000), 'format', /length of the safetensors header: got 0, want 2 to/],
+  [
+    'a header as long as the file',
+    fileOfLength(108, 100n, 108),
+    'format',
+    /cut short; bytes of the header: got 100, want 108/,
+  ],
   ['a header length of 2^64 - 1', fileOfLength(64, 2n ** 64n - 1n), 'format', /18446744073709551615.*100000000/],
   ['a header length of 2^63', fileOfLength(64, 2n ** 63n), 'format', /9223372036854775808/],
   ['a header length of 100,000,001', fileOfLength(1024, 100_000_001n), 'format', /100000001/],
@@ -73,9 +79,9 @@ const REFUSED = [
     'a tensor past the end',
     fileOf({ a: entry([100], 0, 400) }, 16),
     'format',
-    /cut short.*"16 bytes of tensors", want 400/,
+    /cut short; bytes of tensors: got 16, want 400/,
   ],
-  ['a file one byte short', fileOf(GOOD, 17), 'format', /cut short: got "17 bytes of tensors", want 18/],
+  ['a file one byte short', fileOf(GOOD, 17), 'format', /cut short; bytes of tensors: got 17, want 18/],
   ['a file two bytes short', fileOf(GOOD, 16), 'format', /cut short/],
   ['one byte too many', fileOf(GOOD, 19), 'format', /bytes after the last tensor: got 1/],
   ['a zip behind the last tensor', join(fileOf(GOOD, 18), 'PK\x03\x04 and more'), 'format', /after the last tensor/],
@@ -167,7 +173,11 @@ test('a header that claims 100 million bytes takes no more memory than bytes com
     while (asked++ < 10) yield new Uint8Array(1000).fill(0x20);
   }
   const stream = { size: null, chunks: endless() };
-  await expectError(() => readTensors(stream, 'm', () => new Map()), 'format', /cut short: got "10008 bytes"/);
+  await expectError(
+    () => readTensors(stream, 'm', () => new Map()),
+    'format',
+    /cut short; bytes of the header: got 10000, want 100000000/,
+  );
 });
 
 test('metadata and tensors come out as they stand in the file', async () => {

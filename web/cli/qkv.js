@@ -28,6 +28,8 @@ Prints what one attention head of a transformer does with the text.
   --kind K         which attention of the model; default: its first
   --pair TEXT      second text
   --format F       heatmap (default), json, csv, npy or svg
+                   In csv a label that begins with = + - or @ gets a ' in front, so that
+                   spreadsheets do not take it for a formula
   --out FILE       write there instead of standard output
   --precision P    auto (default: as the file is), f32 or q10
   --version
@@ -72,13 +74,14 @@ try {
 /** @param {string[]} args */
 async function main(args) {
   const { values, positionals } = readArguments(args);
-  if (values.help) return write(HELP);
-  if (values.version) return write(`${version()}\n`);
+  if (values.help) return print(HELP);
+  if (values.version) return print(`${version()}\n`);
   const text = textOf(positionals);
   const place = { layer: wholeNumber('--layer', values.layer), head: wholeNumber('--head', values.head) };
   const format = oneOf('--format', values.format, FORMATS);
   const stage = oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]);
   const precision = oneOf('--precision', values.precision, PRECISIONS);
+  if (values.out === '') throw new UsageError('--out: the name of the file is empty');
   const toScreen = values.out === undefined && process.stdout.isTTY;
   if (format === 'npy' && toScreen) throw new UsageError('npy is binary: name a file with --out FILE');
   const { loadModel } = await library();
@@ -87,18 +90,49 @@ async function main(args) {
   const run = await model.forward(values.pair === undefined ? text : [text, values.pair]);
   warnOfTruncation(run);
   const matrix = await matrixOf(run, stage, { ...place, kind: values.kind });
-  write(render(format, matrix, { model, run, stage, ...place, isFile: values.out !== undefined }), values.out);
+  const content = render(format, matrix, { model, run, stage, ...place, isFile: values.out !== undefined });
   model.dispose();
+  if (values.out === undefined) await print(content);
+  else save(content, values.out);
 }
 
 /** @param {string[]} args */
 function readArguments(args) {
   try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true, strict: true });
+    return parseArgs({ args: withNegatives(args), options: OPTIONS, allowPositionals: true, strict: true });
   } catch (error) {
-    // Further lines of the message are advice on writing programs.
-    throw new UsageError(/** @type {Error} */ (error).message.split('\n')[0].replace(/\.$/, ''));
+    throw new UsageError(parseProblem(/** @type {NodeJS.ErrnoException} */ (error)));
   }
+}
+
+/**
+ * `--layer -1` as `--layer=-1`, which parseArgs takes for a value, so that the value is what gets refused.
+ * @param {string[]} args
+ */
+function withNegatives(args) {
+  /** @type {string[]} */
+  const joined = [];
+  const end = args.indexOf('--');
+  args.forEach((arg, at) => {
+    const isOption = at > 0 && (end < 0 || at < end) && /^--[a-z]+$/.test(args[at - 1]);
+    if (isOption && /^-\d/.test(arg)) joined[joined.length - 1] += `=${arg}`;
+    else joined.push(arg);
+  });
+  return joined;
+}
+
+/**
+ * What parseArgs found, without its advice on writing programs.
+ * @param {NodeJS.ErrnoException} error
+ */
+function parseProblem({ code, message }) {
+  const option = /'[^']*?(--?[^\s',]+)(?: <value>)?'/.exec(message)?.[1];
+  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+    return `there is no option ${option}; a text that begins with "-" goes last, after --`;
+  }
+  if (/argument missing/.test(message)) return `${option} needs a value`;
+  if (/ambiguous/.test(message)) return `${option} needs a value; one that begins with "-" is given as ${option}=VALUE`;
+  return message.split('\n')[0].replace(/\.$/, '');
 }
 
 /** @param {string[]} positionals */
@@ -207,21 +241,43 @@ function render(format, matrix, { model, run, stage, layer, head, isFile }) {
   if (format === 'svg') return toSvg(matrix, labels, { title, isWeights });
   const width = Math.max(NARROWEST, process.stdout.columns ?? USUAL_WIDTH);
   const colours = isFile ? 'none' : coloursOf(process.stdout, process.env);
-  return toTerminal(matrix, labels, { title: `${title}, ${run.time.toFixed(1)} ms`, isWeights, colours, width });
+  const timed = `${title}, ${run.time.toFixed(1)} ms`;
+  return toTerminal(matrix, labels, { title: timed, isWeights, isMap, colours, width });
 }
 
 /**
  * @param {string | Uint8Array} content
- * @param {string} [file]
+ * @param {string} file
  */
-function write(content, file) {
-  if (file !== undefined) {
+function save(content, file) {
+  try {
     writeFileSync(file, content);
-    return;
+  } catch (cause) {
+    throw new Error(`--out: ${file} cannot be written: ${reason(cause)}`, { cause });
   }
-  // A reader that has seen enough (`qkv ... | head`) is no failure.
-  process.stdout.on('error', (error) => {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EPIPE') throw error;
+}
+
+/**
+ * @param {string | Uint8Array} content
+ * @returns {Promise<void>}
+ */
+function print(content) {
+  return new Promise((done, failed) => {
+    // Without a listener a full disk would end the process with a stack trace.
+    process.stdout.on('error', () => {});
+    process.stdout.write(content, (error) => {
+      // A reader that has seen enough (`qkv ... | head`) is no failure.
+      if (!error || /** @type {NodeJS.ErrnoException} */ (error).code === 'EPIPE') done();
+      else failed(new Error(`standard output cannot be written: ${reason(error)}`));
+    });
   });
-  process.stdout.write(content);
+}
+
+/**
+ * "ENOSPC: no space left on device, write" without code and call.
+ * @param {unknown} error
+ */
+function reason(error) {
+  const message = error instanceof Error ? error.message : String(error);
+  return /^E[A-Z]+: (.+?), \w+/.exec(message)?.[1] ?? message;
 }

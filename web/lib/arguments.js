@@ -50,14 +50,27 @@ export function oneOf(what, value, choices) {
  * @template {object} T
  * @param {string} call
  * @param {T | undefined} options
+ * @param {readonly (keyof T & string)[]} [known] the options there are; without it the caller checks the keys
  * @returns {Partial<T>}
  */
-export function optionsOf(call, options) {
+export function optionsOf(call, options, known) {
   if (options === undefined) return {};
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new QkvError('argument', `${call}: options`, { got: options, want: 'an object' });
   }
+  if (known) refuseOthers(`${call}: name of an option`, options, known);
   return options;
+}
+
+/**
+ * A misspelt key would otherwise be ignored without a word.
+ * @param {string} what
+ * @param {object} value
+ * @param {readonly string[]} known
+ */
+export function refuseOthers(what, value, known) {
+  const stranger = Object.keys(value).find((key) => !known.includes(key));
+  if (stranger !== undefined) throw new QkvError('argument', what, { got: stranger, want: known.join(', ') });
 }
 
 /**
@@ -68,6 +81,17 @@ export function optionsOf(call, options) {
 export function signalOf(what, signal) {
   if (signal === undefined || signal === null || signal instanceof AbortSignal) return signal ?? undefined;
   throw new QkvError('argument', `${what}: signal`, { got: signal, want: 'an AbortSignal' });
+}
+
+/**
+ * @template {(...args: never[]) => void} T
+ * @param {string} what
+ * @param {T | undefined} value
+ * @returns {T | undefined}
+ */
+export function callbackOf(what, value) {
+  if (value === undefined || typeof value === 'function') return value;
+  throw new QkvError('argument', what, { got: value, want: 'a function' });
 }
 
 /**

@@ -21,7 +21,10 @@ import { spawnWorker } from './spawn.js';
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
 
-/** @param {(error: QkvError) => void} onCrash */
+/**
+ * One closure, because answers, aborts, failures and the end of the worker all settle the same pending requests.
+ * @param {(error: QkvError) => void} onCrash
+ */
 export function connect(onCrash) {
   /** @type {Map<number, Pending>} */
   const pending = new Map();

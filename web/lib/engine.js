@@ -13,12 +13,16 @@ export const ABI = 1;
 const LARGEST_MEMORY = 2 ** 32;
 
 /** @typedef {import('./loader.js').Compiled} Compiled */
-/** @typedef {{ version: string, variant: Compiled['variant'], threads: number, wasmBytes: number | null }} EngineInfo */
+/**
+ * variant: 'custom' for a module that was handed in without saying which; wasmBytes: null if it was compiled before
+ * @typedef {{ version: string, variant: Compiled['variant'], threads: number, wasmBytes: number | null }} EngineInfo
+ */
 /** @typedef {(...args: number[]) => number} WasmFunction */
 /** @typedef {import('./errors.js').ErrorCode} ErrorCode */
 /** @typedef {Awaited<ReturnType<typeof createCore>>} Core */
 
 /**
+ * One closure, so that nothing reaches the exports past `call`.
  * @param {WebAssembly.Module} module
  * @param {{ limit?: number }} [options] limit: ceiling for linear memory in bytes, 0 = none
  */
@@ -70,8 +74,25 @@ export async function createCore(module, { limit = 0 } = {}) {
     const what = heap.readText(heap.readInt32(at + 4, 1)[0]);
     const got = heap.readFloat64(at + 8);
     const want = heap.readFloat64(at + 16);
-    if (code === 'memory') throw memoryError(subject, want, got);
+    if (code === 'memory') throw shortage(subject, want, got);
     throw new QkvError(code, `${subject}: ${what}`, { got, want });
+  }
+
+  const ceiling = limit > 0 ? Math.min(limit, LARGEST_MEMORY) : LARGEST_MEMORY;
+  const available = () => Math.max(0, ceiling - (call('qkv_heap_used') >>> 0));
+
+  /**
+   * @param {string} subject
+   * @param {number} needed bytes
+   * @param {number} largest bytes of the largest free block that is reserved already
+   */
+  function shortage(subject, needed, largest) {
+    const left = available();
+    if (needed > left) return memoryError(subject, needed, left);
+    // The count would allow it: either no gap is large enough, or the machine gave less than the ceiling.
+    if (heap.size() + needed > ceiling)
+      return memoryError(subject, needed, left, 'though in pieces that are too small');
+    return memoryError(subject, needed, largest, 'since the machine gives no more');
   }
 
   /**
@@ -102,6 +123,8 @@ export async function createCore(module, { limit = 0 } = {}) {
    * @returns {T}
    */
   function withMemory(subject, bytes, use) {
+    // A larger number would reach the engine without its upper bits.
+    if (bytes >= LARGEST_MEMORY) throw memoryError(subject, bytes, available());
     const offset = nonZero(subject, call('qkv_alloc', bytes));
     try {
       return use(offset);
@@ -119,7 +142,7 @@ export async function createCore(module, { limit = 0 } = {}) {
     free,
     withMemory,
     /** Bytes a model or run may still take. */
-    available: () => (limit > 0 ? Math.min(limit, LARGEST_MEMORY) : LARGEST_MEMORY) - (call('qkv_heap_used') >>> 0),
+    available,
     isAlive: () => ended === null,
     /** @param {QkvError} error what later calls get */
     end: (error) => {
@@ -160,12 +183,18 @@ function mismatch(what, got, want) {
 
 /**
  * @param {string} subject
- * @param {number} needed bytes
+ * @param {number} needed bytes; what 32 bits cannot count comes from the engine as their largest number
  * @param {number} available bytes
+ * @param {string} [why] in spite of these numbers, or how they come about
  */
-export function memoryError(subject, needed, available) {
-  const fix = `It needs ${megabytes(needed)} and ${megabytes(available)} are available.`;
-  return new QkvError('memory', `${subject}: bytes of memory`, { got: available, want: needed, fix });
+export function memoryError(subject, needed, available, why = '') {
+  const isCounted = needed !== LARGEST_MEMORY - 1;
+  const need = isCounted ? megabytes(needed) : 'more than 4 GiB';
+  return new QkvError('memory', `${subject}: bytes of memory`, {
+    got: available,
+    want: isCounted ? needed : `more than ${needed}`,
+    fix: `It needs ${need} and ${megabytes(available)} are available${why && `, ${why}`}.`,
+  });
 }
 
 /** @param {number} bytes */

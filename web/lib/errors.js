@@ -35,22 +35,36 @@ export const ERROR_CODES = Object.freeze({
 const LONGEST_VALUE = 120;
 
 /**
- * A value as it appears in a message: short, on one line, strings quoted. `want` is usually words, which stay as they are.
+ * A value as it appears in a message: short, on one line, strings quoted, what is no plain data by its kind. `want` is
+ * usually words, which stay as they are.
  * @param {unknown} value
  * @param {boolean} [words]
  * @returns {string}
  */
 function show(value, words = false) {
-  const text = words && typeof value === 'string' ? value : (inJson(value) ?? String(value));
+  const text = words && typeof value === 'string' ? value : (kindOf(value) ?? inJson(value) ?? String(value));
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }
 
 /**
  * @param {unknown} value
- * @returns {string | undefined} undefined for what JSON has no form for: NaN, undefined, functions, big integers, cycles
+ * @returns {string | undefined} "a Promise" and the like; undefined for plain data
+ */
+export function kindOf(value) {
+  if (typeof value === 'function') return 'a function';
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return undefined;
+  const name = value.constructor?.name;
+  if (typeof name !== 'string' || name === '' || name === 'Object') return undefined;
+  return `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {string | undefined} undefined for what JSON has no form for: undefined, symbols, cycles
  */
 function inJson(value) {
   if (typeof value === 'number') return String(value);
+  if (typeof value === 'bigint') return `${value}n`;
   try {
     return JSON.stringify(value);
   } catch {

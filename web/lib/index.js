@@ -4,7 +4,7 @@
 import { optionsOf, wholeNumber } from './arguments.js';
 import { compiledOf, createCore, createEngine, liveCore } from './engine.js';
 import { QkvError } from './errors.js';
-import { loadInThread } from './load.js';
+import { LOAD_OPTIONS, loadInThread } from './load.js';
 import { loadWasm } from './loader.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
@@ -14,7 +14,10 @@ import { loadInWorker } from './remote.js';
 export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 
 /** @typedef {import('./engine.js').Engine} Engine */
+/** @typedef {import('./errors.js').ErrorCode} ErrorCode */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
+/** @typedef {import('./load.js').Progress} Progress */
+/** @typedef {import('./model.js').EmbedOptions} EmbedOptions */
 /** @typedef {import('./model.js').ForwardInput} ForwardInput */
 /** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./model.js').Model} Model */
@@ -32,15 +35,21 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./operators/multi_head.js').MultiHeadOptions} MultiHeadOptions */
 /** @typedef {import('./operators/tensors.js').FloatTensor} FloatTensor */
 /** @typedef {import('./operators/tensors.js').BoolTensor} BoolTensor */
+/** @typedef {import('./run.js').HeadStatistics} HeadStatistics */
 /** @typedef {import('./run.js').Matrix} Matrix */
 /** @typedef {import('./run.js').Overview} Overview */
-/** @typedef {import('./run.js').Run} Run */
+/**
+ * A finished forward pass; Run<false> of one input, Run<true> of a batch.
+ * @template {boolean} [Batch=boolean]
+ * @typedef {import('./run.js').Run<Batch>} Run
+ */
 /** @typedef {import('./run.js').Stage} Stage */
 /** @typedef {import('./source.js').SourceInput} SourceInput */
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /**
  * @typedef {object} InitOptions
- * @property {'auto' | 'simd' | 'relaxed'} [variant] 'auto': fused multiply-add where the machine has it
+ * @property {'auto' | 'simd' | 'relaxed'} [variant] 'auto': fused multiply-add where the machine has it. Beside `wasm`
+ * it says what that module is; without it engine.info.variant is 'custom'
  * @property {number | 'auto'} [threads] this version computes with one; engine.info.threads says so
  * @property {import('./loader.js').WasmSource} [wasm] the module, where it is not beside this file
  * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
@@ -49,6 +58,11 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * @typedef {import('./load.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
  * worker: compute in a worker; the default in pages. engine: what init() returned; in this thread models share its memory
  */
+
+/** @type {readonly (keyof InitOptions)[]} */
+const INIT_OPTIONS = ['variant', 'threads', 'wasm', 'memoryLimit'];
+/** @type {readonly (keyof LoadModelOptions)[]} */
+const LOAD_MODEL_OPTIONS = ['engine', 'worker', ...LOAD_OPTIONS];
 
 /** Address 2^32 is out of reach of a 32-bit module. */
 const LARGEST_LIMIT = 2 ** 32 - 1;
@@ -59,7 +73,7 @@ const LARGEST_LIMIT = 2 ** 32 - 1;
  * @returns {Promise<Engine>}
  */
 export async function init(options) {
-  const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options);
+  const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options, INIT_OPTIONS);
   if (threads !== 'auto') wholeNumber('init: threads', threads, 1, 64);
   const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
   return createEngine(await loadWasm({ variant, wasm }), limit);
@@ -71,7 +85,7 @@ export async function init(options) {
  * @returns {Promise<Model>}
  */
 export async function loadModel(source, options) {
-  const { engine, worker = isPage(), ...rest } = optionsOf('loadModel', options);
+  const { engine, worker = isPage(), ...rest } = optionsOf('loadModel', options, LOAD_MODEL_OPTIONS);
   if (typeof worker !== 'boolean') {
     throw new QkvError('argument', 'loadModel: worker', { got: worker, want: 'true or false' });
   }

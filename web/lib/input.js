@@ -1,7 +1,7 @@
 /** What model.forward takes, made into sequences of ids. Ids are checked here and once more in C. */
 
-import { wholeNumber } from './arguments.js';
-import { QkvError } from './errors.js';
+import { refuseOthers, wholeNumber } from './arguments.js';
+import { kindOf, QkvError } from './errors.js';
 
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /** @typedef {import('./tokenizer/index.js').Tokenizer} Tokenizer */
@@ -21,6 +21,7 @@ const WANTED = 'a string, [a, b], {ids, typeIds} or {batch: [...]}';
  */
 export function readInput(input, limits) {
   if (!isPlainObject(input) || !('batch' in input)) return { sequences: [readSingle(input, limits)], isBatch: false };
+  refuseOthers('forward: key beside batch', input, ['batch']);
   const { batch } = input;
   if (!Array.isArray(batch) || batch.length === 0) {
     throw new QkvError('argument', 'forward: batch', { got: batch, want: 'an array of one input or more' });
@@ -42,11 +43,14 @@ function readSingle(input, limits) {
   if (Array.isArray(input) && input.length === 2 && input.every((text) => typeof text === 'string')) {
     return encode(limits, input[0], input[1]);
   }
-  if (!isPlainObject(input)) throw new QkvError('argument', 'forward: input', { got: input, want: WANTED });
+  if (!isPlainObject(input)) {
+    throw new QkvError('argument', 'forward: input', { got: input === undefined ? 'nothing' : input, want: WANTED });
+  }
   if ('ids' in input) return readIds(input, limits);
   for (const key of ['source', 'pixelValues', 'inputFeatures']) {
     if (key in input) throw new QkvError('unsupported', `forward: input with the key "${key}"`, { want: WANTED });
   }
+  if (kindOf(input) !== undefined) throw new QkvError('argument', 'forward: input', { got: input, want: WANTED });
   throw new QkvError('argument', 'forward: keys of the input', { got: Object.keys(input), want: WANTED });
 }
 
@@ -69,6 +73,7 @@ export function encode({ tokenizer }, text, pair) {
  * @returns {Sequence}
  */
 function readIds(input, { tokenizer, vocab, positions, segments }) {
+  refuseOthers('forward: key of the input', input, ['ids', 'typeIds']);
   const given = numbers('forward: ids', input.ids);
   if (given.length === 0 || given.length > positions) {
     throw new QkvError('range', 'forward: number of ids', { got: given.length, want: `1 to ${positions}` });

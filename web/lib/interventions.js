@@ -1,6 +1,6 @@
 /** The what-if options of model.forward (mask, ablate, scale, temperature), made into the fields of the engine's input. */
 
-import { finiteNumber, oneOf, tensor, wholeNumber } from './arguments.js';
+import { finiteNumber, oneOf, refuseOthers, tensor, wholeNumber } from './arguments.js';
 import { QkvError } from './errors.js';
 
 /** @typedef {{ data: Uint8Array, shape: number[] }} BoolTensor */
@@ -15,8 +15,9 @@ import { QkvError } from './errors.js';
  * @typedef {object} InterventionOptions
  * @property {Mask} [mask]
  * @property {HeadPlace[]} [ablate]
- * @property {number | 'off'} [scale] what the scores are multiplied by; 'off' = 1; default 1 / sqrt(head width)
- * @property {number} [temperature] divides the logits before the mask; default 1
+ * @property {number | 'off'} [scale] what the scores are multiplied by; 'off' = 1; default 1 / sqrt(head width). Logits
+ * that overflow float32 have no softmax: the weights of such a row are NaN
+ * @property {number} [temperature] above 0; divides the logits before the mask, under the same rule; default 1
  */
 /**
  * @typedef {object} Interventions
@@ -28,7 +29,11 @@ import { QkvError } from './errors.js';
  * @property {number | null} scale
  * @property {number} temperature
  */
-/** @typedef {{ kinds: string[], layers: number, heads: number, lengths: number[] }} Extents */
+/** @typedef {{ kinds: string[], layers: number, heads: number, headDim: number, lengths: number[] }} Extents */
+
+/** What float32 holds. */
+const SMALLEST = 2 ** -149;
+const LARGEST = (2 - 2 ** -23) * 2 ** 127;
 
 /**
  * @param {InterventionOptions} options
@@ -36,16 +41,41 @@ import { QkvError } from './errors.js';
  * @returns {Interventions}
  */
 export function readInterventions({ mask, ablate, scale, temperature = 1 }, extents) {
-  if (finiteNumber('forward: temperature', temperature) <= 0) {
-    throw new QkvError('argument', 'forward: temperature', { got: temperature, want: 'a number above 0' });
-  }
   return {
     ...(mask === undefined || mask === null ? NO_MASK : readMask(mask, extents)),
     ablate: ablate === undefined ? null : readAblate(ablate, extents),
-    scale: readScale(scale),
-    temperature,
+    ...readFactors(scale, temperature, extents),
   };
 }
+
+/**
+ * The engine multiplies by one float32, scale / temperature. It would refuse what is none as well, but after rounding,
+ * so with another number than the given one.
+ * @param {unknown} givenScale
+ * @param {unknown} givenTemperature
+ * @param {Extents} extents
+ */
+function readFactors(givenScale, givenTemperature, { headDim }) {
+  const scale = readScale(givenScale);
+  const temperature = finiteNumber('forward: temperature', givenTemperature);
+  if (temperature < SMALLEST || temperature > LARGEST) {
+    throw new QkvError('argument', 'forward: temperature', { got: temperature, want: float32Range(SMALLEST) });
+  }
+  const factor = (scale ?? 1 / Math.sqrt(headDim)) / temperature;
+  if (!isInFloat32(factor)) {
+    throw new QkvError('argument', `forward: scale / temperature with the temperature ${temperature}`, {
+      got: factor,
+      want: float32Range(-LARGEST),
+    });
+  }
+  return { scale, temperature };
+}
+
+/** @param {number} value */
+const isInFloat32 = (value) => Number.isFinite(Math.fround(value));
+
+/** @param {number} lowest */
+const float32Range = (lowest) => `${lowest.toPrecision(2)} to ${LARGEST.toPrecision(2)}, the range of float32`;
 
 const NO_MASK = { mask: null, maskRows: 0, maskHeads: 0, maskLayers: null };
 
@@ -53,8 +83,11 @@ const NO_MASK = { mask: null, maskRows: 0, maskHeads: 0, maskLayers: null };
 function readScale(scale) {
   if (scale === undefined) return null;
   if (scale === 'off') return 1;
-  if (typeof scale === 'number' && Number.isFinite(scale)) return scale;
-  throw new QkvError('argument', 'forward: scale', { got: scale, want: "a finite number or 'off'" });
+  if (typeof scale !== 'number' || !Number.isFinite(scale)) {
+    throw new QkvError('argument', 'forward: scale', { got: scale, want: "a finite number or 'off'" });
+  }
+  if (isInFloat32(scale)) return scale;
+  throw new QkvError('argument', 'forward: scale', { got: scale, want: `'off' or ${float32Range(-LARGEST)}` });
 }
 
 /**
@@ -62,6 +95,10 @@ function readScale(scale) {
  * @param {Extents} extents
  */
 function readMask(mask, extents) {
+  if (typeof mask !== 'object' || Array.isArray(mask) || ArrayBuffer.isView(mask)) {
+    throw new QkvError('argument', 'forward: mask', { got: mask, want: '{allow}, {ignore} or {add}' });
+  }
+  refuseOthers('forward: key of mask', mask, ['allow', 'ignore', 'add', 'kind', 'layers']);
   const given = /** @type {const} */ (['allow', 'ignore', 'add']).filter((way) => mask[way] !== undefined);
   if (given.length !== 1) {
     throw new QkvError('argument', 'forward: mask', { got: given, want: 'exactly one of allow, ignore, add' });
@@ -142,6 +179,7 @@ function readAblate(places, { kinds, layers, heads }) {
   }
   const zeroed = new Uint8Array(layers * heads);
   for (const place of places) {
+    refuseOthers('forward: key in ablate', place ?? {}, ['kind', 'layer', 'head']);
     const { kind, layer, head } = place ?? {};
     if (kind !== undefined) oneOf('forward: ablate.kind', kind, kinds);
     const row = wholeNumber('forward: ablate.layer', layer, 0, layers - 1);

@@ -1,7 +1,7 @@
 /** loadModel in this thread: reads the small files, checks that the model fits, then streams the weights from the source
  * straight into the engine. */
 
-import { oneOf, optionsOf, signalOf, wholeNumber } from './arguments.js';
+import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from './arguments.js';
 import { memoryError } from './engine.js';
 import { QkvError, throwIfAborted } from './errors.js';
 import { resolveModel } from './families/index.js';
@@ -46,7 +46,11 @@ import { createReceiver, estimateBytes } from './weights.js';
  * @property {string} [revision] of a hub model
  * @property {AbortSignal} [signal]
  * @property {OnProgress} [onProgress]
+ * @property {false} [cache] this version keeps no copies of downloads, the browser does as the server allows
  */
+
+/** @type {readonly (keyof LoadOptions)[]} */
+export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache'];
 
 const CONFIG = 'config.json';
 const TOKENIZER = 'tokenizer.json';
@@ -106,8 +110,8 @@ export async function loadInThread(input, options, { core, pause }) {
 
 /** @param {LoadOptions | undefined} options */
 export function checkLoadOptions(options) {
-  const given = optionsOf('loadModel', options);
-  const { precision = 'auto', maxTokens, revision, onProgress } = given;
+  const given = optionsOf('loadModel', options, LOAD_OPTIONS);
+  const { precision = 'auto', maxTokens, revision, cache = false } = given;
   oneOf('loadModel: precision', precision, ['auto', 'f32', 'q10', 'q8']);
   if (precision === 'q8') {
     throw new QkvError('unsupported', 'loadModel: precision', { got: precision, want: "'auto', 'f32' or 'q10'" });
@@ -116,9 +120,11 @@ export function checkLoadOptions(options) {
   if (revision !== undefined && typeof revision !== 'string') {
     throw new QkvError('argument', 'loadModel: revision', { got: revision, want: 'a string' });
   }
-  if (onProgress !== undefined && typeof onProgress !== 'function') {
-    throw new QkvError('argument', 'loadModel: onProgress', { got: onProgress, want: 'a function' });
+  if (cache !== false) {
+    const fix = 'This version keeps no copies of downloads; the browser does as the server allows.';
+    throw new QkvError('unsupported', 'loadModel: cache', { got: cache, want: 'false', fix });
   }
+  const onProgress = callbackOf('loadModel: onProgress', given.onProgress);
   return { precision, maxTokens, revision, onProgress, signal: signalOf('loadModel', given.signal) };
 }
 

@@ -44,7 +44,7 @@ export async function loadWasm({ variant = 'auto', wasm }) {
  * @param {'auto' | Variant} wanted
  * @returns {Variant}
  */
-export function chooseVariant(wanted) {
+function chooseVariant(wanted) {
   if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
     throw new QkvError('argument', 'init: variant', { got: wanted, want: "'auto', 'simd' or 'relaxed'" });
   }

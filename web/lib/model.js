@@ -1,7 +1,7 @@
 /** A model in this thread: weights in wasm memory, and runs over them. The forward pass is a loop over layers that lets
  * go of the thread now and then, so that a signal can cancel it and newer calls get their turn. */
 
-import { optionsOf, signalOf } from './arguments.js';
+import { callbackOf, optionsOf, signalOf } from './arguments.js';
 import { writeStruct } from './describe.js';
 import { QkvError, throwIfAborted } from './errors.js';
 import { encode, readInput } from './input.js';
@@ -18,9 +18,21 @@ import { createRun } from './run.js';
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {import('./load.js').OnProgress} OnProgress */
 /** @typedef {import('./run.js').EmbeddingOptions} EmbeddingOptions */
-/** @typedef {import('./run.js').Run} Run */
+/**
+ * @template {boolean} [Batch=boolean]
+ * @typedef {import('./run.js').Run<Batch>} Run
+ */
+/**
+ * @template {ForwardInput} Input
+ * @typedef {Input extends { batch: unknown } ? true : false} IsBatch
+ */
 /** @typedef {EmbeddingOptions & { signal?: AbortSignal, onProgress?: OnProgress }} EmbedOptions */
 /** @typedef {ReturnType<typeof createModel>} Model */
+
+/** @type {readonly (keyof ForwardOptions)[]} */
+export const FORWARD_OPTIONS = ['mask', 'ablate', 'scale', 'temperature', 'signal'];
+/** @type {readonly (keyof EmbedOptions)[]} */
+export const EMBED_OPTIONS = ['pooling', 'normalize', 'signal', 'onProgress'];
 
 /** The thread is let go after this many milliseconds of work. */
 const LONGEST_SLICE = 4;
@@ -31,6 +43,7 @@ const EMBED_TOKENS = 1024;
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) => release());
 
 /**
+ * One closure, so that nothing of it can be changed from outside, and its methods can be passed on without the object.
  * @param {object} parts
  * @param {Core} parts.core
  * @param {number} parts.pointer
@@ -49,7 +62,8 @@ export function createModel({ core, pointer, info, limits, pause }) {
   }
 
   /**
-   * @param {{ sequences: Sequence[], isBatch: boolean }} input
+   * @template {boolean} Batch
+   * @param {{ sequences: Sequence[], isBatch: Batch }} input
    * @param {Interventions} interventions
    * @param {AbortSignal | undefined} signal
    */
@@ -63,8 +77,12 @@ export function createModel({ core, pointer, info, limits, pause }) {
     releases.add(release);
     try {
       const time = await runLayers(offset, signal);
-      const isHeld = () => releases.has(release);
-      const parts = { core, pointer: offset, info, sequences, separators, isBatch, time, bytes, isHeld, release };
+      const held = () => {
+        alive();
+        if (releases.has(release)) return;
+        throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
+      };
+      const parts = { core, pointer: offset, info, sequences, separators, isBatch, time, bytes, alive: held, release };
       const run = createRun(parts);
       forgotten.register(run, release, release);
       return run;
@@ -112,18 +130,20 @@ export function createModel({ core, pointer, info, limits, pause }) {
     },
 
     /**
-     * @param {ForwardInput} input
+     * @template {ForwardInput} Input
+     * @param {Input} input
      * @param {ForwardOptions} [options]
-     * @returns {Promise<Run>}
+     * @returns {Promise<Run<IsBatch<Input>>>}
      */
     async forward(input, options) {
       alive();
-      const given = optionsOf('forward', options);
+      const given = optionsOf('forward', options, FORWARD_OPTIONS);
       const signal = signalOf('forward', given.signal);
       throwIfAborted(signal);
       const read = readInput(input, limits);
       const lengths = read.sequences.map(({ ids }) => ids.length);
-      return forward(read, readInterventions(given, { ...info, lengths }), signal);
+      const batched = { ...read, isBatch: /** @type {IsBatch<Input>} */ (read.isBatch) };
+      return forward(batched, readInterventions(given, { ...info, lengths }), signal);
     },
 
     /**
@@ -136,7 +156,8 @@ export function createModel({ core, pointer, info, limits, pause }) {
       alive();
       if (!Array.isArray(texts))
         throw new QkvError('argument', 'embed: texts', { got: texts, want: 'an array of strings' });
-      const { onProgress, signal: givenSignal, ...pooling } = optionsOf('embed', options);
+      const { onProgress: given, signal: givenSignal, ...pooling } = optionsOf('embed', options, EMBED_OPTIONS);
+      const onProgress = callbackOf('embed: onProgress', given);
       const signal = signalOf('embed', givenSignal);
       const plain = readInterventions({}, { ...info, lengths: [1] });
       /** @type {Float32Array[]} */
@@ -144,9 +165,12 @@ export function createModel({ core, pointer, info, limits, pause }) {
       while (vectors.length < texts.length) {
         throwIfAborted(signal);
         const sequences = nextBatch(texts, vectors.length, limits);
-        const run = await forward({ sequences, isBatch: true }, plain, signal);
-        vectors.push(.../** @type {Float32Array[]} */ (await run.embedding(pooling)));
-        run.dispose();
+        const run = await forward({ sequences, isBatch: /** @type {const} */ (true) }, plain, signal);
+        try {
+          vectors.push(...(await run.embedding(pooling)));
+        } finally {
+          run.dispose();
+        }
         onProgress?.({ phase: 'embed', file: null, loaded: vectors.length, total: texts.length });
         await pause();
         alive();

@@ -1,16 +1,19 @@
 /** Model and Run as they are in model.js and run.js, computed by a worker. A worker that died is replaced at the next call
  * of the model, which is loaded again from its source; runs are lost with their worker, and nothing is replayed. */
 
-import { optionsOf, signalOf } from './arguments.js';
+import { callbackOf, optionsOf, signalOf } from './arguments.js';
 import { connect } from './client.js';
 import { QkvError } from './errors.js';
 import { checkLoadOptions } from './load.js';
+import { EMBED_OPTIONS, FORWARD_OPTIONS } from './model.js';
 import { portableSource } from './source.js';
 
 /** @typedef {import('./client.js').Connection} Connection */
 /** @typedef {import('./client.js').Extras} Extras */
 /** @typedef {import('./load.js').LoadOptions} LoadOptions */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
+/** @typedef {import('./model.js').ForwardInput} ForwardInput */
+/** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./protocol.js').LoadRequest} LoadRequest */
 /** @typedef {import('./protocol.js').RunReply} RunReply */
@@ -125,14 +128,21 @@ function createRemoteModel(info, workers) {
     async tokenize(...args) {
       return /** @type {Awaited<ReturnType<Model['tokenize']>>} */ ((await ask('tokenize', args)).result);
     },
+    /**
+     * @template {ForwardInput} Input
+     * @param {Input} input
+     * @param {ForwardOptions} [options]
+     */
     async forward(input, options) {
-      const { signal, ...rest } = optionsOf('forward', options);
+      const { signal, ...rest } = optionsOf('forward', options, FORWARD_OPTIONS);
       const { result, connection } = await ask('forward', [input, rest], { signal: signalOf('forward', signal) });
-      return createRemoteRun(/** @type {RunReply} */ (result), connection);
+      const run = createRemoteRun(/** @type {RunReply} */ (result), connection);
+      return /** @type {import('./run.js').Run<import('./model.js').IsBatch<Input>>} */ (run);
     },
     async embed(texts, options) {
-      const { signal, onProgress, ...rest } = optionsOf('embed', options);
-      const { result } = await ask('embed', [texts, rest], { signal: signalOf('embed', signal), onProgress });
+      const { signal, onProgress, ...rest } = optionsOf('embed', options, EMBED_OPTIONS);
+      const calls = { signal: signalOf('embed', signal), onProgress: callbackOf('embed: onProgress', onProgress) };
+      const { result } = await ask('embed', [texts, rest], calls);
       return /** @type {Float32Array[]} */ (result);
     },
     async generate(input) {

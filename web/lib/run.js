@@ -29,33 +29,43 @@ import { QkvError } from './errors.js';
  * @property {number} separator weight on the tokens that end a text, [SEP] for BERT
  */
 /** @typedef {{ thumbnails: Float32Array, s: number, stats: HeadStatistics[] }} Overview thumbnails: [layers, heads, s, s] */
-/** @typedef {ReturnType<typeof createRun>} Run */
+/**
+ * Of a batch (Run<true>) what belongs to a text comes as an array, one entry each.
+ * @template {boolean} [Batch=boolean]
+ * @typedef {ReturnType<typeof createRun<Batch>>} Run
+ */
+/**
+ * @template {boolean} Batch
+ * @template T
+ * @typedef {Batch extends true ? T[] : T} PerText
+ */
 
 const SQUARE = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
 const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
 /** In the order of qkv_pooling in qkv.h. */
 const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
 
+/** @type {readonly (keyof (Place & Window))[]} */
+const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
+
 /**
+ * One closure, so that nothing of it can be changed from outside, and its methods can be passed on without the object.
+ * @template {boolean} Batch
  * @param {object} parts
  * @param {Core} parts.core
  * @param {number} parts.pointer
  * @param {ModelInfo} parts.info
  * @param {Sequence[]} parts.sequences
  * @param {readonly number[]} parts.separators ids
- * @param {boolean} parts.isBatch
+ * @param {Batch} parts.isBatch
  * @param {number} parts.time
  * @param {number} parts.bytes
- * @param {() => boolean} parts.isHeld false once the memory was given back, by this run or with its model
+ * @param {() => void} parts.alive throws once the memory was given back, by this run or with its model
  * @param {() => void} parts.release gives the memory back
  */
-export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, isHeld, release }) {
+export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, alive, release }) {
   const lengths = sequences.map(({ ids }) => ids.length);
   const { layers, heads, width, headDim } = info;
-
-  function alive() {
-    if (!isHeld()) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
-  }
 
   /**
    * @param {string} call
@@ -98,6 +108,12 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     return { shape, data };
   }
 
+  /**
+   * @template T
+   * @param {T[]} all
+   */
+  const perText = (all) => /** @type {PerText<Batch, T>} */ (isBatch ? all : all[0]);
+
   /** @param {number} sequence */
   const separatorsOf = (sequence) =>
     Uint8Array.from(sequences[sequence].ids, (id) => (separators.includes(id) ? 1 : 0));
@@ -115,8 +131,8 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
   return {
     /** @type {import('./input.js').Token[]} */
     tokens: sequences.flatMap(({ tokens }) => tokens),
-    /** @type {Truncation | null | (Truncation | null)[]} where the text was too long; for a batch one entry each */
-    truncated: isBatch ? sequences.map(({ truncated }) => truncated) : sequences[0].truncated,
+    /** Where the text was too long; for a batch one entry each. */
+    truncated: perText(sequences.map(({ truncated }) => truncated)),
     /** Tokens of each sequence. */
     lengths,
     /** Milliseconds the engine spent in the forward pass. */
@@ -133,7 +149,7 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
      */
     async getWeights(layer, head, options) {
       alive();
-      const given = optionsOf('getWeights', options);
+      const given = optionsOf('getWeights', options, WEIGHTS_OPTIONS);
       const place = placeOf('getWeights', given);
       const stage = oneOf('getWeights: stage', given.stage ?? 'weights', SQUARE);
       wholeNumber('getWeights: layer', layer, 0, layers - 1);
@@ -154,7 +170,7 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
      */
     async overview(options) {
       alive();
-      const { size = 32, ...given } = optionsOf('overview', options);
+      const { size = 32, ...given } = optionsOf('overview', options, ['kind', 'sequence', 'size']);
       const { kind, sequence, n } = placeOf('overview', given);
       const s = Math.min(n, wholeNumber('overview: size', size, 1, 32));
       const names = core.description.stats;
@@ -178,7 +194,7 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     async getStage(name, options) {
       alive();
       const stage = oneOf('getStage: name', name, core.description.stages);
-      const { layer, head, ...given } = optionsOf('getStage', options);
+      const { layer, head, ...given } = optionsOf('getStage', options, ['layer', 'head', 'kind', 'sequence']);
       const place = placeOf('getStage', given);
       const isSquare = SQUARE.some((square) => square === stage);
       const row = wholeNumber('getStage: layer', layer, 0, layers - 1);
@@ -196,18 +212,18 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
      */
     async hidden(index, options) {
       alive();
-      const place = placeOf('hidden', optionsOf('hidden', options));
+      const place = placeOf('hidden', optionsOf('hidden', options, ['kind', 'sequence']));
       return stageData('x', wholeNumber('hidden: index', index, 0, layers), 0, place, [place.n, width]);
     },
 
     /**
      * The last hidden state as one vector; for a batch an array of them.
      * @param {EmbeddingOptions} [options]
-     * @returns {Promise<Float32Array | Float32Array[]>}
+     * @returns {Promise<PerText<Batch, Float32Array>>}
      */
     async embedding(options) {
       alive();
-      const { pooling = 'mean', normalize = true } = optionsOf('embedding', options);
+      const { pooling = 'mean', normalize = true } = optionsOf('embedding', options, ['pooling', 'normalize']);
       const number = POOLINGS.indexOf(oneOf('embedding: pooling', pooling, POOLINGS));
       if (typeof normalize !== 'boolean') {
         throw new QkvError('argument', 'embedding: normalize', { got: normalize, want: 'true or false' });
@@ -217,7 +233,7 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
           core.call('qkv_embedding', pointer, sequence, number, normalize ? 1 : 0, out),
         ),
       );
-      return isBatch ? vectors : vectors[0];
+      return perText(vectors);
     },
 
     /**

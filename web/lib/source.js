@@ -2,7 +2,7 @@
  * Where a model's files come from. Whatever the caller gives (a folder, a URL, a name on the Hugging Face hub, files
  * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names.
  */
-import { QkvError, throwIfAborted } from './errors.js';
+import { kindOf, QkvError, throwIfAborted } from './errors.js';
 import { openFiles, openHandle, openNamedBytes } from './sources/files.js';
 import { openFolder } from './sources/folder.js';
 import { openHttp } from './sources/http.js';
@@ -37,10 +37,12 @@ const WANTED = "a folder, a URL, 'org/name', files, a directory handle or {name:
 export function portableSource(input) {
   if (input instanceof URL) return checkedUrl(input).href;
   if (typeof input === 'string') return portableText(input);
-  if (typeof input !== 'object' || input === null) throw notASource(input);
+  if (typeof input !== 'object' || input === null) throw notASource(input === undefined ? 'nothing' : input);
   if (isFileList(input)) return Array.from(input);
   if (isHandle(input) || Array.isArray(input)) return input;
   if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer) throw notASource('bytes without a name');
+  if (kindOf(input) !== undefined) throw notASource(input);
+  if (Object.keys(input).length === 0) throw notASource('an object without files');
   return input;
 }
 
@@ -59,7 +61,10 @@ export async function openSource(input, { signal, revision } = {}) {
 }
 
 /** @param {unknown} got @returns {QkvError} */
-const notASource = (got) => new QkvError('source', 'The place to load a model from', { got, want: WANTED });
+function notASource(got) {
+  const fix = got instanceof Promise ? 'Put await before it.' : undefined;
+  return new QkvError('source', 'The place to load a model from', { got, want: WANTED, fix });
+}
 
 /** @param {object} value @returns {value is FileList} */
 const isFileList = (value) => 'item' in value && typeof value.item === 'function' && 'length' in value;

@@ -44,6 +44,7 @@ export function estimateBytes(core, resolved, precision) {
 }
 
 /**
+ * One closure: everything in it works on the model that grows here, which only `finish` hands out.
  * @param {Core} core
  * @param {ResolvedModel} resolved
  * @param {Precision} precision

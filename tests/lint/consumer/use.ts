@@ -1,5 +1,18 @@
 // How a strict TypeScript project uses the package; tests/lint/package.js compiles it against dist/.
-import { init, loadModel, type Matrix, QkvError, type Run } from 'qkv';
+import {
+  type EmbedOptions,
+  type Engine,
+  type ErrorCode,
+  type ForwardInput,
+  type HeadStatistics,
+  init,
+  loadModel,
+  type Matrix,
+  type Model,
+  type Progress,
+  QkvError,
+  type Run,
+} from 'qkv';
 
 const engine = await init({ variant: 'simd' });
 const model = await loadModel(
@@ -10,3 +23,32 @@ const run: Run = await model.forward(['one text', 'its pair'], { temperature: 2 
 const { rows, cols, data }: Matrix = await run.getWeights(4, 7, { stage: 'scaled', rows: [0, 2] });
 console.log(rows * cols, data.length, run.tokens[0].text, run.truncated, new QkvError('argument', 'x').code);
 run[Symbol.dispose]();
+
+// One text gives one vector, a batch an array of them; what is not known before may be either.
+const one: Float32Array = await (await model.forward('one')).embedding();
+const pair: Float32Array = await (await model.forward(['one', 'pair'])).embedding({ pooling: 'cls' });
+const ids: Float32Array = await (await model.forward({ ids: new Int32Array([101, 102]) })).embedding();
+const batch: Run<true> = await model.forward({ batch: ['one', ['a', 'pair'], { ids: [101] }] });
+const many: Float32Array[] = await batch.embedding();
+console.log(one, pair, ids, many, batch.truncated.length);
+export async function either(of: Model, input: ForwardInput): Promise<Run> {
+  const made = await of.forward(input);
+  const vectors: Float32Array | Float32Array[] = await made.embedding();
+  // @ts-expect-error the input may have been a batch
+  const vector: Float32Array = vectors;
+  console.log(vector);
+  return made;
+}
+// @ts-expect-error a batch has no single vector
+const wrong: Float32Array = await batch.embedding();
+// @ts-expect-error no such option
+await model.forward('one', { temprature: 2 });
+
+const { variant }: Engine['info'] = engine.info;
+const options: EmbedOptions = {
+  normalize: false,
+  onProgress: ({ phase, total }: Progress) => console.log(phase, total),
+};
+const heads: HeadStatistics[] = (await batch.overview({ size: 8 })).stats;
+const code: ErrorCode = new QkvError('argument', 'x').code;
+console.log(wrong, variant, await model.embed(['one'], options), heads[0].entropy, code);

@@ -25,8 +25,10 @@ export function toSvg(matrix, labels, { title, isWeights }) {
   const width = Math.max(left + cols * CELL + LEGEND.gap + LEGEND.width + LEGEND.room, GAP * 2 + widthOf(title));
   const height = top + Math.max(rows * CELL, LEGEND.steps * 3) + GAP * 2;
   const range = rangeOf(matrix.data, isWeights);
+  const [w, h] = [size(width), size(height)];
+  const font = `font-family="system-ui, sans-serif" font-size="${FONT}"`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size(width)} ${size(height)}" width="${size(width)}" height="${size(height)}" role="img" font-family="system-ui, sans-serif" font-size="${FONT}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${w} ${h}" width="${w}" height="${h}" role="img" ${font}>`,
     `<title>${escapeText(title)}</title>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     `<text x="${GAP}" y="${FONT + GAP}" font-weight="600">${escapeText(title)}</text>`,

@@ -1,5 +1,6 @@
-/** A matrix as a heat map of text: colours where the terminal has them, shades of blocks otherwise, token labels on both
- * axes. What is wider than the terminal is pooled, each cell then showing the largest value of its square. */
+/** A matrix as a heat map of text: colours where the terminal has them, else shades of blocks, labels on both axes.
+ * What is wider than the terminal is pooled: of a map of tokens each cell shows the largest value of its square, of a
+ * stage with one row a token the value of largest magnitude among some columns. */
 
 import { fractionOf, rangeOf, viridis } from './colour_map.js';
 
@@ -15,6 +16,12 @@ const LONGEST_LABEL = 14;
 /** Column labels are written downwards, and end after as many characters. */
 const TALLEST_LABEL = 10;
 const RESET = '\x1b[0m';
+/** East Asian wide letters and emoji. */
+const WIDE = new RegExp(
+  '[\\u1100-\\u115f\\u2e80-\\u303e\\u3041-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f' +
+    '\\uff00-\\uff60\\uffe0-\\uffe6\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}',
+  'u',
+);
 
 /**
  * What a stream can show: nothing unless it is a terminal, and nothing where the user asks for none (no-color.org).
@@ -30,27 +37,40 @@ export function coloursOf(stream, env) {
 /**
  * @param {Matrix} matrix
  * @param {Labels} labels
- * @param {{ title: string, isWeights: boolean, colours: Colours, width: number }} options width in columns
+ * @param {{ title: string, isWeights: boolean, isMap: boolean, colours: Colours, width: number }} options isMap: both
+ * axes are tokens; width in columns
  * @returns {string}
  */
-export function toTerminal(matrix, labels, { title, isWeights, colours, width }) {
+export function toTerminal(matrix, labels, { title, isWeights, isMap, colours, width }) {
   const rowLabels = labels.rows.map((label) => fit(label, LONGEST_LABEL));
   const left = Math.max(0, ...rowLabels.map(columns)) + 1;
   const factor = Math.max(1, Math.ceil((matrix.cols * CELL) / Math.max(width - left, CELL)));
   const range = rangeOf(matrix.data, isWeights);
-  const shown = pool(matrix, factor);
+  const high = isMap ? factor : 1;
+  const shown = pool(matrix, high, factor, isMap ? (a, b) => a > b : (a, b) => Math.abs(a) > Math.abs(b));
   const strongest = factor === 1 ? strongestOf(matrix, labels, width - left - matrix.cols * CELL) : [];
   const lines = [title, ...headings(every(labels.cols, factor), left)];
   for (let row = 0; row < shown.rows; row++) {
-    const label = rowLabels[row * factor];
+    const label = rowLabels[row * high];
     const cells = Array.from(shown.data.subarray(row * shown.cols, (row + 1) * shown.cols), (value) =>
       cell(fractionOf(value, range), colours),
     );
     lines.push(`${' '.repeat(left - 1 - columns(label))}${label} ${cells.join('')}${strongest[row] ?? ''}`.trimEnd());
   }
   lines.push(`${' '.repeat(left)}${legend(range, colours)}`);
-  if (factor > 1) lines.push(`Each cell is the largest of ${factor} x ${factor}; a wider terminal shows more.`);
+  if (factor > 1) lines.push(`${pooling(matrix, shown, factor, isMap)}; a wider terminal shows more.`);
   return `${lines.join('\n')}\n`;
+}
+
+/**
+ * @param {Matrix} matrix
+ * @param {Matrix} shown
+ * @param {number} factor
+ * @param {boolean} isMap
+ */
+function pooling({ cols }, shown, factor, isMap) {
+  if (isMap) return `Each cell is the largest of ${factor} x ${factor}`;
+  return `${cols} columns in ${shown.cols} cells, each the largest magnitude of ${factor}`;
 }
 
 /**
@@ -124,18 +144,20 @@ function strongestOf({ rows, cols, data }, labels, room) {
 
 /**
  * @param {Matrix} matrix
- * @param {number} factor
+ * @param {number} high rows of the matrix in one cell
+ * @param {number} wide
+ * @param {(value: number, best: number) => boolean} isBetter
  * @returns {Matrix}
  */
-function pool({ rows, cols, data }, factor) {
-  if (factor === 1) return { rows, cols, data };
-  const [high, wide] = [Math.ceil(rows / factor), Math.ceil(cols / factor)];
-  const pooled = new Float32Array(high * wide).fill(Number.NEGATIVE_INFINITY);
+function pool({ rows, cols, data }, high, wide, isBetter) {
+  if (wide === 1) return { rows, cols, data };
+  const pooled = { rows: Math.ceil(rows / high), cols: Math.ceil(cols / wide) };
+  const best = new Float32Array(pooled.rows * pooled.cols).fill(Number.NaN);
   for (let at = 0; at < data.length; at++) {
-    const to = Math.floor(Math.floor(at / cols) / factor) * wide + Math.floor((at % cols) / factor);
-    if (data[at] > pooled[to]) pooled[to] = data[at];
+    const to = Math.floor(Math.floor(at / cols) / high) * pooled.cols + Math.floor((at % cols) / wide);
+    if (Number.isNaN(best[to]) || isBetter(data[at], best[to])) best[to] = data[at];
   }
-  return { rows: high, cols: wide, data: pooled };
+  return { ...pooled, data: best };
 }
 
 /**
@@ -169,12 +191,7 @@ function columns(text) {
   let sum = 0;
   for (const letter of text) {
     if (/\p{M}/u.test(letter)) continue;
-    sum +=
-      /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u.test(
-        letter,
-      )
-        ? 2
-        : 1;
+    sum += WIDE.test(letter) ? 2 : 1;
   }
   return sum;
 }

@@ -41,7 +41,7 @@ import { sniff } from './sniff.js';
  */
 
 const LENGTH_BYTES = 8;
-export const MAX_HEADER = 100_000_000;
+const MAX_HEADER = 100_000_000;
 /** Some 100,000 tensors; the largest published models have a tenth of that. */
 const MAX_VALUES = 1_000_000;
 const MAX_NAME_SHOWN = 80;
@@ -83,24 +83,25 @@ export function headerLength(start, file, size) {
   const length = view.getBigUint64(0, true);
   const isTooLong = length > BigInt(MAX_HEADER);
   const isCut = size !== null && LENGTH_BYTES + Number(length) > size;
-  if (!isTooLong && !isCut) return Number(length);
+  if (length > 0n && !isTooLong && !isCut) return Number(length);
   const kind = sniff(start);
   if (kind !== null) throw new QkvError('format', `${file} is not a safetensors file: it is ${kind}`);
-  if (isCut && !isTooLong) throw cutShort(file, `${size} bytes`, `a header of ${length} bytes after the first eight`);
-  const want = `at most ${MAX_HEADER}`;
-  throw new QkvError('format', `${file}: length of the safetensors header`, { got: String(length), want });
+  if (isCut && !isTooLong) throw cutShort(file, 'bytes of the header', size - LENGTH_BYTES, Number(length));
+  const want = `2 to ${MAX_HEADER}`;
+  const got = length > Number.MAX_SAFE_INTEGER ? String(length) : Number(length);
+  throw new QkvError('format', `${file}: length of the safetensors header`, { got, want });
 }
 
 /** @param {string} file @param {Uint8Array} start @returns {QkvError} */
 function tooShort(file, start) {
   const kind = sniff(start);
   if (kind !== null) return new QkvError('format', `${file} is not a safetensors file: it is ${kind}`);
-  return cutShort(file, `${start.length} bytes`, `at least ${LENGTH_BYTES}`);
+  return cutShort(file, 'bytes before the header', start.length, LENGTH_BYTES);
 }
 
-/** @param {string} file @param {string} got @param {string} want @returns {QkvError} */
-function cutShort(file, got, want) {
-  return new QkvError('format', `${file} is cut short`, { got, want, fix: 'Download it again.' });
+/** @param {string} file @param {string} what @param {number} got @param {number} want @returns {QkvError} */
+function cutShort(file, what, got, want) {
+  return new QkvError('format', `${file} is cut short; ${what}`, { got, want, fix: 'Download it again.' });
 }
 
 /**
@@ -203,7 +204,7 @@ function checkLayout(tensors, file, dataSize) {
 
 /** @param {string} file @param {number} got bytes after the header @param {number} want */
 function checkEnd(file, got, want) {
-  if (got < want) throw cutShort(file, `${got} bytes of tensors`, String(want));
+  if (got < want) throw cutShort(file, 'bytes of tensors', got, want);
   if (got > want) throw new QkvError('format', `${file}: bytes after the last tensor`, { got: got - want, want: 0 });
 }
 
@@ -333,11 +334,7 @@ class Receiver {
   finish() {
     if (this.header === null) {
       if (this.headEnd === null) throw tooShort(this.file, this.joined());
-      throw cutShort(
-        this.file,
-        `${this.held} bytes`,
-        `a header of ${this.headEnd - LENGTH_BYTES} bytes after the first eight`,
-      );
+      throw cutShort(this.file, 'bytes of the header', this.held - LENGTH_BYTES, this.headEnd - LENGTH_BYTES);
     }
     checkEnd(this.file, this.position, this.header.tensors.at(-1)?.end ?? 0);
     return this.header;

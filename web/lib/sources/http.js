@@ -51,7 +51,9 @@ async function request(url, signal, method) {
     return await fetch(url, { method, signal: signal ?? null });
   } catch (cause) {
     throwIfAborted(signal);
-    const fix = 'Check the address and the connection; the server must also allow this page to read it (CORS).';
+    const isPage = globalThis.location !== undefined;
+    const also = isPage ? '; the server must also allow this page to read it (CORS)' : '';
+    const fix = `Check the address and the connection${also}.`;
     throw new QkvError('network', `${url.href} cannot be fetched`, { got: reason(cause), fix, cause });
   }
 }
