@@ -10,7 +10,8 @@ import { tinyFiles } from './tiny_model.js';
 
 const I32 = 127;
 const [FUNCTION, MEMORY] = [0, 2];
-const ABOUT = 'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nkinds\nstages\nstats\nconfig\ninput\nslots\n';
+const ABOUT =
+  'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nkinds\nstages\nstats\nconfig\ninput\noperator\nslots\n';
 
 /** @param {number[]} content */
 const sized = (content) => [...leb(content.length), ...content];

@@ -14,6 +14,7 @@ stages x weights
 stats entropy
 config layers:i32 norm_eps:f32 table:i32
 input ids:ptr scale:f32
+operator query:ptr heads:i32
 slots tokens:model:table q.bias:layer:vector
 `;
 

@@ -26,6 +26,7 @@ const half = { data: new Uint16Array(448), shape: [2, 4, 7, 8] };
 
 /** @type {[string, object, RegExp][]} what it is, the options beside the good ones, what the message says */
 const REFUSED = [
+  ['a misspelt option', { sclae: 1 }, /name of an option: got "sclae", want query, key/],
   ['no query', { query: undefined }, /query: data: got "undefined", want a Float32Array/],
   ['an array for data', { query: { data: [1, 2], shape: [1, 2] } }, /query: data: got "Array", want a Float32Array/],
   ['half precision', { key: half }, /key: data: got "Uint16Array", want a Float32Array/],

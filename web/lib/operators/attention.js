@@ -1,7 +1,7 @@
 /** scaledDotProductAttention: softmax(cap(scale Q K^T) + mask) V with every rule of ONNX Attention (opset 23 to 25) and of
  * torch's scaled_dot_product_attention. Synchronous; one copy in, one copy out. */
 
-import { oneOf } from '../arguments.js';
+import { oneOf, refuseOthers } from '../arguments.js';
 import { coreOf } from '../engine.js';
 import { maskOf } from './mask.js';
 import { planFor } from './plans.js';
@@ -44,6 +44,10 @@ import { kindOf, refusal, reusedBuffer } from './tensors.js';
 
 const CALL = 'scaledDotProductAttention';
 const RETURNS = /** @type {const} */ (['output', 'scores', 'scaled', 'capped', 'masked', 'weights']);
+const OPTIONS = /** @type {const} */ ([
+  ...['query', 'key', 'value', 'heads', 'kvHeads', 'mask', 'causal', 'window', 'keyLengths', 'pastKey', 'pastValue'],
+  ...['scale', 'softcap', 'emptyRows', 'returns', 'out'],
+]);
 const EMPTY_ROWS = /** @type {const} */ (['zero', 'nan']);
 /** A cap below would be a denormal float, by which nothing can be divided exactly. */
 const SMALLEST_CAP = 2 ** -126;
@@ -58,6 +62,7 @@ const LARGEST_OFFSET = 2 ** 31 - 1;
 export function scaledDotProductAttention(engine, options) {
   const core = coreOf(engine);
   if (typeof options !== 'object' || options === null) throw refusal(CALL, 'options', kindOf(options), 'an object');
+  refuseOthers(`${CALL}: name of an option`, options, OPTIONS);
   const { query, key, value, pastKey, pastValue, causal, window, out } = options;
   const sizes = sizesOf(CALL, options);
   const mask = maskOf(CALL, options.mask, sizes);

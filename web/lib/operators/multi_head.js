@@ -46,6 +46,11 @@ const MAPS = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'mas
 const STAGES = /** @type {const} */ ([...['q', 'k', 'v'], ...MAPS, ...['context', 'concat', 'output']]);
 const MOST = 2 ** 20;
 
+/** @type {readonly (keyof MultiHeadOptions)[]} */
+const OPTIONS = ['embedDim', 'numHeads', 'numKvHeads', 'kDim', 'vDim', 'addZeroAttn', 'batchFirst', 'parameters'];
+/** @type {readonly (keyof ForwardOptions)[]} */
+const FORWARD_OPTIONS = ['keyPaddingMask', 'attnMask', 'causal', 'needWeights', 'averageWeights', 'emptyRows'];
+
 export class MultiHeadAttention {
   /** @type {Core} */
   #core;
@@ -65,7 +70,7 @@ export class MultiHeadAttention {
    */
   constructor(engine, options) {
     this.#core = coreOf(engine);
-    const given = optionsOf(CALL, options);
+    const given = optionsOf(CALL, options, OPTIONS);
     this.embedDim = wholeNumber(`${CALL}: embedDim`, given.embedDim, 1, MOST);
     this.numHeads = wholeNumber(`${CALL}: numHeads`, given.numHeads, 1, this.embedDim);
     this.numKvHeads = wholeNumber(`${CALL}: numKvHeads`, given.numKvHeads ?? this.numHeads, 1, this.numHeads);
@@ -97,7 +102,7 @@ export class MultiHeadAttention {
    */
   forward(query, key = query, value = key, options) {
     const maps = this.#alive();
-    const given = optionsOf(FORWARD, options);
+    const given = optionsOf(FORWARD, options, FORWARD_OPTIONS);
     const places = this.#placesOf(query, key, value);
     const needWeights = flag(FORWARD, 'needWeights', given.needWeights, true);
     const average = flag(FORWARD, 'averageWeights', given.averageWeights, true);
@@ -137,7 +142,7 @@ export class MultiHeadAttention {
     const stage = oneOf(`${CALL}.getStage: name`, name, STAGES);
     const pass = this.#pass;
     if (!pass) throw new QkvError('state', `${CALL}.getStage: no forward pass yet`, { fix: 'Call forward first.' });
-    const { head, sequence = 0 } = optionsOf(`${CALL}.getStage`, place);
+    const { head, sequence = 0 } = optionsOf(`${CALL}.getStage`, place, ['head', 'sequence']);
     const b = wholeNumber(`${CALL}.getStage: sequence`, sequence, 0, pass.sizes.batch - 1);
     if (stage === 'concat' || stage === 'output') return pass.rowsOf(stage, b, 0, this.embedDim);
     const h = wholeNumber(`${CALL}.getStage: head`, head, 0, this.numHeads - 1);
