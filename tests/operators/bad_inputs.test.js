@@ -11,6 +11,7 @@ const expectError = (action, code, message = /./) => assert.throws(action, qkvEr
 const engine = await init({ variant: 'simd' });
 const good = triple(1); // [2, 4, 7, 8] and [2, 4, 9, 8]
 const threeAxes = { query: numbers(1, [2, 7, 32]), key: numbers(2, [2, 9, 32]), value: numbers(3, [2, 9, 32]) };
+const twoAxes = { query: numbers(1, [3, 4]), key: numbers(2, [3, 4]), value: numbers(3, [3, 4]) };
 const past = { pastKey: numbers(4, [2, 4, 3, 8]), pastValue: numbers(5, [2, 4, 3, 8]) };
 const moved = numbers(6, [2, 4, 7, 8]);
 structuredClone(moved.data, { transfer: [moved.data.buffer] });
@@ -27,6 +28,10 @@ const half = { data: new Uint16Array(448), shape: [2, 4, 7, 8] };
 /** @type {[string, object, RegExp][]} what it is, the options beside the good ones, what the message says */
 const REFUSED = [
   ['a misspelt option', { sclae: 1 }, /name of an option: got "sclae", want query, key/],
+  ['another name in mask', { mask: { allow: flags([7, 9]), Add: 1 } }, /name in mask: got "Add"/],
+  ['another name in out', { out: { ouput: new Float32Array(4) } }, /name in out: got "ouput"/],
+  ['heads with two axes', { ...twoAxes, heads: 2 }, /heads: got 2, want 1, as the shape says/],
+  ['kvHeads with two axes', { ...twoAxes, kvHeads: 2 }, /kvHeads: got 2, want 1, as the shape says/],
   ['no query', { query: undefined }, /query: data: got "undefined", want a Float32Array/],
   ['an array for data', { query: { data: [1, 2], shape: [1, 2] } }, /query: data: got "Array", want a Float32Array/],
   ['half precision', { key: half }, /key: data: got "Uint16Array", want a Float32Array/],
@@ -331,8 +336,18 @@ const REFUSED_LAYERS = [
   ['embedDim in text', { embedDim: '16' }, /embedDim: got "16", want a whole number/],
   ['heads that do not divide', { numHeads: 3 }, /embedDim: got 16, want a multiple of numHeads \(3\)/],
   ['key/value heads that do not divide', { numKvHeads: 3 }, /numHeads: got 4, want a multiple of numKvHeads \(3\)/],
+  [
+    'a misspelt parameter',
+    { parameters: { ...layerParameters(), in_proj_bais: numbers(1, [48]) } },
+    /name in parameters: got "in_proj_bais"/,
+  ],
+  [
+    'joint and split weights',
+    { parameters: { ...layerParameters(), q_proj_weight: numbers(1, [16, 16]) } },
+    /parameters: got "in_proj_weight and q_proj_weight", want one way or the other/,
+  ],
   ['no parameters', { parameters: undefined }, /parameters: got "undefined", want tensors by torch's names/],
-  ['empty parameters', { parameters: {} }, /parameters: q_proj_weight: got "no tensors"/],
+  ['empty parameters', { parameters: {} }, /parameters: in_proj_weight: got "no tensors"/],
   [
     'a missing output projection',
     { parameters: { in_proj_weight: numbers(1, [48, 16]) } },

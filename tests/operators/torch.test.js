@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { init, MultiHeadAttention, scaledDotProductAttention } from 'qkv';
@@ -135,6 +136,32 @@ test('a safetensors file saved from torch loads as it is', async () => {
   const [a, b] = [fromTensors, fromFile].map((layer) => layer.forward(float('query')).output.data);
   assert.deepEqual(a, b);
   assert.ok(relative(b, float('output').data) <= BOUNDS.torchOutput);
+});
+
+test('what readFileSync gives is read from where it lies, and a file of halves is refused by name', async () => {
+  const engine = await init({ variant: 'simd' });
+  const torch = mha.find(({ path }) => path.includes('self_average'));
+  assert.ok(torch);
+  const { float } = tensorsOf(torch);
+  const file = stateDictFile(parametersOf(torch));
+  const folder = mkdtempSync(join(tmpdir(), 'qkv-'));
+  try {
+    writeFileSync(join(folder, 'layer.safetensors'), file);
+    // A Buffer in the middle of a larger block of memory, as Node's pool of small buffers gives it.
+    const pooled = Buffer.concat([Buffer.alloc(3), readFileSync(join(folder, 'layer.safetensors'))]).subarray(3);
+    for (const bytes of [readFileSync(join(folder, 'layer.safetensors')), pooled]) {
+      const { output } = layerOf(engine, torch, { parameters: bytes }).forward(float('query'));
+      assert.ok(relative(output.data, float('output').data) <= BOUNDS.torchOutput);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const text = Buffer.from(file).toString('latin1').replaceAll('"dtype":"F32"', '"dtype":"I32"');
+  const integers = new Uint8Array(Buffer.from(text, 'latin1'));
+  assert.throws(
+    () => layerOf(engine, torch, { parameters: integers }),
+    /parameters: in_proj_weight: got "I32", want F32\. Save the layer as float32/,
+  );
 });
 
 test("the library's own reader gives the parameters of every case of the tree", async () => {

@@ -48,6 +48,7 @@ const OPTIONS = /** @type {const} */ ([
   ...['query', 'key', 'value', 'heads', 'kvHeads', 'mask', 'causal', 'window', 'keyLengths', 'pastKey', 'pastValue'],
   ...['scale', 'softcap', 'emptyRows', 'returns', 'out'],
 ]);
+const OUT = [...RETURNS, 'presentKey', 'presentValue'];
 const EMPTY_ROWS = /** @type {const} */ (['zero', 'nan']);
 /** A cap below would be a denormal float, by which nothing can be divided exactly. */
 const SMALLEST_CAP = 2 ** -126;
@@ -206,6 +207,7 @@ function putRows(to, { data }, past, { rank, batch, kvHeads, keys, past: pastRow
  */
 function targetsOf(out, { counts }, stage) {
   if (out !== null && typeof out !== 'object') throw refusal(CALL, 'out', kindOf(out), '{output, weights, ...}');
+  if (out !== null) refuseOthers(`${CALL}: name in out`, out, OUT);
   return {
     output: reusedBuffer(CALL, 'output', out?.output, counts.out),
     stage: stage === 'output' ? null : reusedBuffer(CALL, stage, out?.[stage], counts.stage),

@@ -1,6 +1,7 @@
 /** The mask of scaledDotProductAttention. Its convention has to be named, since half of the world means the opposite by a
  * boolean mask: torch's nn.MultiheadAttention leaves out what is true, SDPA and ONNX let it take part. */
 
+import { refuseOthers } from '../arguments.js';
 import { isGiven } from './shapes.js';
 import { boolTensor, floatTensor, refusal } from './tensors.js';
 
@@ -9,7 +10,9 @@ import { boolTensor, floatTensor, refusal } from './tensors.js';
 /**
  * Exactly one of allow (true takes part), ignore (true is left out) and add (added to the logits; -Infinity leaves out).
  * The shape is broadcast from the right to [B, H, L, S]; keys behind a last axis that is shorter than S are left out.
- * @typedef {{ allow?: BoolTensor, ignore?: BoolTensor, add?: FloatTensor }} AttentionMask
+ * @typedef {{ allow: BoolTensor, ignore?: undefined, add?: undefined }
+ *   | { allow?: undefined, ignore: BoolTensor, add?: undefined }
+ *   | { allow?: undefined, ignore?: undefined, add: FloatTensor }} AttentionMask
  */
 /**
  * @typedef {object} MaskLayout
@@ -22,6 +25,7 @@ import { boolTensor, floatTensor, refusal } from './tensors.js';
  */
 /** @typedef {{ layout: MaskLayout, data: Uint8Array | Float32Array | null, allowed: number }} GivenMask */
 
+const KINDS = ['allow', 'ignore', 'add'];
 /** @type {GivenMask} */
 const NO_MASK = Object.freeze({
   layout: Object.freeze({ kind: 'none', count: 0, columns: 0, batchStride: 0, headStride: 0, rowStride: 0 }),
@@ -43,6 +47,7 @@ export function maskOf(call, mask, sizes) {
     const fix = 'Say what true means: allow = takes part, ignore = is left out; add = added to the logits.';
     throw refusal(call, 'mask', Object.keys(/** @type {object} */ (mask)), 'exactly one of allow, ignore, add', fix);
   }
+  refuseOthers(`${call}: name in mask`, /** @type {object} */ (mask), KINDS);
   if (isGiven(add)) {
     const { data, shape } = floatTensor(call, 'mask.add', add, 1, 4);
     return { layout: layoutOf(call, 'mask.add', 'add', shape, sizes), data, allowed: 1 };

@@ -2,6 +2,7 @@
  * map each for query, key, value and output. With fewer key/value heads than query heads the key and value parts of
  * in_proj_weight and in_proj_bias have that many rows less. */
 
+import { refuseOthers } from '../arguments.js';
 import { headerLength, parseHeader } from '../formats/safetensors.js';
 import { isGiven } from './shapes.js';
 import { floatTensor, kindOf, refusal, sameSize } from './tensors.js';
@@ -17,6 +18,11 @@ import { floatTensor, kindOf, refusal, sameSize } from './tensors.js';
 
 const CALL = 'MultiHeadAttention';
 const LENGTH_BYTES = 8;
+const SPLIT = ['q_proj_weight', 'k_proj_weight', 'v_proj_weight'];
+const NAMES = [
+  ...['in_proj_weight', 'in_proj_bias', ...SPLIT],
+  ...['out_proj.weight', 'out_proj.bias', 'bias_k', 'bias_v'],
+];
 
 /**
  * @param {unknown} source
@@ -24,10 +30,14 @@ const LENGTH_BYTES = 8;
  * @returns {Parameters}
  */
 export function readParameters(source, { width, kvWidth, kDim, vDim }) {
-  const find = finderOf(source);
-  const joint = find('in_proj_weight', [width + 2 * kvWidth, width], false);
-  const bias = find('in_proj_bias', [width + 2 * kvWidth], false)?.data ?? null;
+  const { find, has } = finderOf(source);
   const sameInputs = kDim === width && vDim === width;
+  const isSplit = SPLIT.some(has);
+  const joint = find('in_proj_weight', [width + 2 * kvWidth, width], sameInputs && !isSplit);
+  const bias = find('in_proj_bias', [width + 2 * kvWidth], false)?.data ?? null;
+  if (joint && isSplit) {
+    throw refusal(CALL, 'parameters', `in_proj_weight and ${SPLIT.filter(has).join(', ')}`, 'one way or the other');
+  }
   if (joint && !sameInputs) {
     const fix = 'With other widths torch has q_proj_weight, k_proj_weight and v_proj_weight.';
     throw refusal(CALL, 'parameters.in_proj_weight', `kDim ${kDim}, vDim ${vDim}`, `both ${width}, the embedDim`, fix);
@@ -74,6 +84,10 @@ const required = (tensor) => /** @type {FloatTensor} */ (tensor);
 function finderOf(source) {
   const tensors = tensorsOf(source);
   const names = [...tensors.keys()];
+  refuseOthers(`${CALL}: name in parameters`, Object.fromEntries(tensors), NAMES);
+
+  /** @param {string} name */
+  const has = (name) => isGiven(tensors.get(name));
 
   /**
    * @param {string} name
@@ -81,19 +95,23 @@ function finderOf(source) {
    * @param {boolean} isNeeded
    * @returns {FloatTensor | null}
    */
-  return (name, shape, isNeeded) => {
-    const given = tensors.get(name);
+  function find(name, shape, isNeeded) {
     const label = `parameters: ${name}`;
-    if (!isGiven(given)) {
+    if (!has(name)) {
       if (!isNeeded) return null;
       throw refusal(CALL, label, names.length > 0 ? `only ${names.join(', ')}` : 'no tensors', 'a tensor of this name');
+    }
+    const given = tensors.get(name);
+    if (given instanceof OtherType) {
+      throw refusal(CALL, label, given.dtype, 'F32', 'Save the layer as float32: layer.float() in torch.');
     }
     const tensor = floatTensor(CALL, label, given, shape.length, shape.length);
     shape.forEach((size, axis) => {
       sameSize(CALL, label, axis, tensor.shape[axis], size, `for the shape ${JSON.stringify(shape)}`);
     });
     return tensor;
-  };
+  }
+  return { find, has };
 }
 
 /**
@@ -110,16 +128,26 @@ function tensorsOf(source) {
   throw refusal(CALL, 'parameters', kindOf(source), "tensors by torch's names, or the bytes of a safetensors file");
 }
 
+/** A tensor of a file that does not hold float32; only said when it is asked for. */
+class OtherType {
+  /** @param {string} dtype */
+  constructor(dtype) {
+    this.dtype = dtype;
+  }
+}
+
 /** @param {Uint8Array} bytes */
 function fromBytes(bytes) {
   const file = `${CALL}: parameters`;
   const start = LENGTH_BYTES + headerLength(bytes, file, bytes.length);
   const { tensors } = parseHeader(bytes.subarray(LENGTH_BYTES, start), file, bytes.length - start);
-  return new Map(
-    tensors.map(({ name, dtype, shape, begin, end }) => {
-      // A copy starts where floats may start. Other types stay bytes, which is then said of those that are needed.
-      const data = bytes.slice(start + begin, start + end);
-      return [name, dtype === 'F32' ? { data: new Float32Array(data.buffer), shape } : { data: dtype, shape }];
-    }),
-  );
+  /** @type {Map<string, unknown>} */
+  const byName = new Map();
+  for (const { name, dtype, shape, begin, end } of tensors) {
+    // A copy begins where floats may begin. Not slice(): that of a Buffer is a view.
+    const copy = new Uint8Array(bytes.subarray(start + begin, start + end));
+    const isFloat = dtype === 'F32';
+    byName.set(name, isFloat ? { data: new Float32Array(copy.buffer), shape } : new OtherType(dtype));
+  }
+  return byName;
 }

@@ -36,8 +36,9 @@ export function sizesOf(call, given) {
   const rank = query.length;
   const key = floatTensor(call, 'key', given.key, rank, rank).shape;
   const value = floatTensor(call, 'value', given.value, rank, rank).shape;
-  const heads = headCount(call, 'heads', given.heads, rank === 4 ? query[1] : null, 1);
-  const kvHeads = headCount(call, 'kvHeads', given.kvHeads, rank === 4 ? key[1] : null, heads);
+  const [queryHeads, keyHeads] = headsInShape(rank, query, key);
+  const heads = headCount(call, 'heads', given.heads, queryHeads, 1);
+  const kvHeads = headCount(call, 'kvHeads', given.kvHeads, keyHeads, heads);
   if (heads % kvHeads !== 0) throw refusal(call, 'heads', heads, `a multiple of the ${kvHeads} key/value heads`);
   if (rank > 2) {
     sameSize(call, 'key', 0, key[0], query[0], 'the batch of query');
@@ -97,10 +98,21 @@ function threeAxes(call, query, key, value, heads, kvHeads, past) {
 }
 
 /**
+ * The heads that the shapes themselves tell: with three axes none, they lie side by side in the last one.
+ * @param {number} rank
+ * @param {readonly number[]} query
+ * @param {readonly number[]} key
+ */
+function headsInShape(rank, query, key) {
+  if (rank === 4) return [query[1], key[1]];
+  return rank === 2 ? [1, 1] : [null, null];
+}
+
+/**
  * @param {string} call
  * @param {string} name
  * @param {unknown} given
- * @param {number | null} inShape what a 4-D shape says
+ * @param {number | null} inShape
  * @param {number} otherwise
  */
 function headCount(call, name, given, inShape, otherwise) {

@@ -1,6 +1,6 @@
 // Attention of 12 heads with its weights returned, against onnxruntime-web's com.microsoft MultiHeadAttention and a plain
 // triple loop in JavaScript:
-//   node bench/attention.js [--rounds N] [--ort FOLDER of onnxruntime-web]
+//   node bench/attention.mjs [--rounds N] [--ort FOLDER of onnxruntime-web]
 // All take turns inside one process, so that a change of the machine's speed meets all of them; the minimum counts. One
 // thread each. onnxruntime-web cannot return weights; it is measured without them, less the time of a session that only
 // takes the same inputs and gives the same output ("net"), and whole with its logits returned instead. Ours is always the
