@@ -1,5 +1,6 @@
 /** Sizes, switches and words of the sandbox. */
 import { html, nothing } from 'lit';
+import { live } from 'lit/directives/live.js';
 import { labelsOf, MOST } from './setup.js';
 
 /** @typedef {import('../app.js').App} App */
@@ -22,9 +23,8 @@ export function settings(app) {
     ${cross ? choice(app, 'otherCount', m, steps(1, MOST.words), (value) => ({ m: number(value) })) : nothing}
     ${choice(app, 'headsOf', heads, steps(1, MOST.heads), (value) => ({ heads: number(value) }))}
     ${choice(app, 'widthOf', width, steps(heads, MOST.width, heads), (value) => ({ width: number(value) }))}
-    <label class="choice"><span>${t('source')}</span><select .value=${cross ? 'cross' : 'self'}
-      @change=${(/** @type {Event} */ event) => sandbox.change({ cross: textOf(event) === 'cross' })}>
-      <option value="self" ?selected=${!cross}>${t('sourceSelf')}</option><option value="cross" ?selected=${cross}>${t('sourceCross')}</option></select></label>
+    <label class="choice"><span>${t('source')}</span><select @change=${(/** @type {Event} */ event) => sandbox.change({ cross: textOf(event) === 'cross' })}>
+      <option value="self" .selected=${live(!cross)}>${t('sourceSelf')}</option><option value="cross" .selected=${live(cross)}>${t('sourceCross')}</option></select></label>
     <label class="choice temperature"><span>${t('temperature')}</span><span class="temperature-line">
       <input type="range" min="-1" max="1" step=${TEMPERATURE_STEP} .value=${String(Math.log10(temperature))} aria-valuetext=${temperature}
         @input=${(/** @type {Event} */ event) => sandbox.change({ temperature: 10 ** Number(textOf(event)) })} /><output>${temperature}</output></span></label>
@@ -39,11 +39,14 @@ const textOf = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 /** @param {Event} event */
 const checkedOf = (event) => /** @type {HTMLInputElement} */ (event.target).checked;
 
-/** @param {App} app  @param {WordKey} name  @param {number} value  @param {number[]} values  @param {(value: string) => Parameters<App['sandbox']['change']>[0]} patch */
+/**
+ * A select. The options are told which is chosen, not the select: it could only take a value that it offers already.
+ * @param {App} app  @param {WordKey} name  @param {number} value  @param {number[]} values  @param {(value: string) => Parameters<App['sandbox']['change']>[0]} patch
+ */
 function choice({ t, sandbox }, name, value, values, patch) {
   return html`<label class="choice"><span>${t(name)}</span>
-    <select .value=${String(value)} @change=${(/** @type {Event} */ event) => sandbox.change(patch(textOf(event)))}>
-      ${values.map((one) => html`<option value=${one} ?selected=${one === value}>${one}</option>`)}</select></label>`;
+    <select @change=${(/** @type {Event} */ event) => sandbox.change(patch(textOf(event)))}>
+      ${values.map((one) => html`<option value=${one} .selected=${live(one === value)}>${one}</option>`)}</select></label>`;
 }
 
 /** @param {App} app  @param {'x' | 'y'} side  @param {WordKey} title */
