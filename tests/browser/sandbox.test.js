@@ -112,6 +112,22 @@ test('what is no number changes nothing and says so; Escape leaves the number al
   assert.deepEqual((await readSheets(page)).X.values, before);
 });
 
+test('a number beyond the limits is limited, and that is said', async () => {
+  const { page } = await open('mask');
+  await cellOf(page, 'X', 0, 0).dblclick();
+  await page.keyboard.type('1e30');
+  await page.keyboard.press('Enter');
+  assert.match(await complaint(page), /X: got 1e\+30, wanted a number between −1000000 and 1000000.* to 1000000\./);
+  assert.equal((await readSheets(page)).X.values[0], 1e6);
+  await cellOf(page, 'X', 0, 0).dblclick();
+  await page.keyboard.type('1000000');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.locator('#sandbox-problem').count(), 0);
+  await pasteInto(cellOf(page, 'W_Q', 0, 0), Array(4).fill('1 2 3 -2e6').join('\n'));
+  assert.match(await complaint(page), /W_Q: got −2000000, .* to −1000000\./);
+  assert.equal((await readSheets(page)).W_Q.values[3], -1e6);
+});
+
 test('switching mask cells makes weights 0, rows still sum to 1, and an empty row is 0', async () => {
   const { page, troubles } = await open('equal');
   await cellOf(page, 'Mask', 0, 2).click();
@@ -233,6 +249,83 @@ test('sizes, heads, source and temperature: the chain follows and stays right', 
   await page.getByLabel('Words that look, word 1').fill('solo');
   await page.getByRole('rowheader', { name: 'solo' }).first().waitFor();
   assert.deepEqual(troubles, []);
+});
+
+/** What the selects read. @param {import('playwright-core').Page} page */
+const choices = (page) =>
+  page
+    .locator('.settings select')
+    .evaluateAll((all) => all.map((select) => /** @type {HTMLSelectElement} */ (select).value));
+
+test('every select reads what the matrices have, however the sizes were changed', async () => {
+  const { page, troubles } = await open('heads*cross.1');
+  const pick = async (/** @type {string} */ label, /** @type {string} */ value) => {
+    await page.getByLabel(label).selectOption(value);
+    const { X, Y } = await readSheets(page);
+    const heads = Math.max(1, await page.locator('.strip-head').count());
+    const shapes = [X.rows, ...(Y ? [Y.rows] : []), heads, X.cols, Y ? 'cross' : 'self'];
+    assert.deepEqual(await choices(page), shapes.map(String), `${label} ${value}`);
+    return { n: X.rows, m: Y?.rows, h: heads, d: X.cols };
+  };
+  assert.deepEqual(await choices(page), ['4', '4', '8', '16', 'cross']);
+  for (const heads of ['1', '3', '7']) await pick('Heads h', heads);
+  await pick('Words N', '12');
+  await pick('Words M', '9');
+  await pick('Words N', '1');
+  assert.deepEqual(await pick('Heads h', '8'), { n: 1, m: 9, h: 8, d: 24 });
+  await pick('Width D', '64');
+  for (const heads of ['7', '1', '5', '8', '2', '6']) await pick('Heads h', heads);
+  await pick('Keys and values from', 'self');
+  await pick('Heads h', '4');
+  await pick('Keys and values from', 'cross');
+  const before = await choices(page);
+  await page.getByRole('button', { name: 'mask', exact: true }).click();
+  await pick('Heads h', '2');
+  await page.goBack();
+  await page.getByRole('button', { name: 'head 3', exact: true }).waitFor();
+  assert.deepEqual(await choices(page), before);
+  assert.deepEqual(troubles, []);
+});
+
+test('up to 16 columns are numbers that can be read; where there are more, column numbers keep apart', async () => {
+  for (const [sandbox, touch] of [
+    ['heads', false],
+    ['mask*n.12', false],
+    ['heads', true],
+  ]) {
+    const size = touch ? { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } } : {};
+    const { page } = await open(String(sandbox), size);
+    const cut = await page.evaluate(() =>
+      [...document.querySelectorAll('td[role=gridcell]')]
+        .filter(
+          (cell) => Number.parseFloat(getComputedStyle(cell).fontSize) < 11 || cell.scrollWidth > cell.clientWidth,
+        )
+        .map((cell) => `${cell.closest('table')?.getAttribute('aria-label')}: ${cell.textContent}`),
+    );
+    assert.deepEqual(cut, []);
+    await page.context().close();
+  }
+  const { page } = await open('width');
+  const headers = await sheetOf(page, 'X')
+    .getByRole('columnheader')
+    .evaluateAll((all) =>
+      all
+        .filter((header) => getComputedStyle(header).fontSize !== '0px')
+        .map((header) => {
+          const range = document.createRange();
+          range.selectNodeContents(header);
+          const { left, right } = range.getBoundingClientRect();
+          return { text: header.textContent, left, right };
+        }),
+    );
+  assert.deepEqual(
+    headers.map(({ text }) => text),
+    Array.from({ length: 16 }, (_, i) => String(4 * i)),
+  );
+  headers.slice(1).forEach(({ text, left }, i) => {
+    assert.ok(left - headers[i].right >= 8, `${text}`);
+  });
+  assert.equal(await sheetOf(page, 'X').getByRole('columnheader').count(), 64);
 });
 
 test('a large matrix is a picture until it is opened', async () => {

@@ -55,6 +55,8 @@ function problem({ t, sandbox: { problem: wrong } }) {
 
 /** Wider matrices stand beside their map, not under it. */
 const SIDE_BY_SIDE = 24;
+/** The widths of which two matrices with their numbers fill a line. */
+const TWO_IN_A_LINE = Object.freeze({ least: 13, most: 16 });
 
 const NAMES = { x: 'X', y: 'Y', wq: 'W_Q', wk: 'W_K', wv: 'W_V', wo: 'W_O' };
 
@@ -89,6 +91,7 @@ function projectPart(app, setup, answer) {
   const { t } = app;
   const { n, width, heads, cross } = setup;
   const source = cross ? 'Y' : 'X';
+  const isPaired = width >= TWO_IN_A_LINE.least && width <= TWO_IN_A_LINE.most;
   const wide = { group: answer.dk, mark: markOf(setup, answer) };
   const looking = labelsOf(setup, 'x');
   const looked = keyLabelsOf(setup);
@@ -106,7 +109,7 @@ function projectPart(app, setup, answer) {
     'project',
     'partProject',
     t('partProjectNote'),
-    html`<div class="flow project" ?data-wide=${width > SIDE_BY_SIDE}>
+    html`<div class="flow project" ?data-wide=${width > SIDE_BY_SIDE} ?data-paired=${isPaired}>
       <div class="column">${inputSheet(app, 'x')}${cross ? inputSheet(app, 'y') : nothing}</div>
       ${column('wq', 'q', 'X', looking)}${column('wk', 'k', source, looked)}${column('wv', 'v', source, looked)}
     </div>
@@ -165,9 +168,9 @@ function comparePart(app, setup, answer) {
     t('partCompareNote'),
     html`<div class="flow">
       ${sheet({ symbol: [product], of: t('stepScores'), values: answer.scores })}
-      ${after('÷', divisor, sheet({ symbol: ['S'], of: t(scaled || hot ? 'stepDivided' : 'stepDividedOff'), values: answer.scaled }))}
+      ${after('÷', divisor, sheet({ symbol: ['S', '', above], of: t(scaled || hot ? 'stepDivided' : 'stepDividedOff'), values: answer.scaled }))}
       ${after('+', '', inputSheet(app, 'mask'))}
-      ${after('=', '', sheet({ symbol: ['S′'], of: t('stepMasked'), values: answer.masked }))}
+      ${after('=', '', sheet({ symbol: ['S′', '', above], of: t('stepMasked'), values: answer.masked }))}
       ${after('→', 'softmax', sheet({ symbol: ['A', '', above], of: t('stepWeights'), values: answer.weights, kind: 'weight', sums }))}
     </div>
     ${sums.some((sum) => sum === 0) ? html`<p class="aside">${t('emptyRow')}</p>` : nothing}`,

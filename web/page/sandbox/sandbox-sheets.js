@@ -61,7 +61,7 @@ export function inputSheet(app, name, { group = 0, mark = null } = {}) {
   const cols = isMask ? keyLabelsOf(setup) : numbers(shape[1]);
   const symbol = isMask ? [t('maskSheetLabel')] : SYMBOLS[name];
   return html`<div class="cell-block" data-sheet=${name}>
-    <qkv-sheet class="view" .symbol=${symbol} .of=${isMask ? t('stepAdded') : ''} .shape=${shape} .values=${valuesOf(setup, name)} .rowLabels=${rows} .colLabels=${cols}
+    <qkv-sheet class="view" .symbol=${symbol} .of=${isMask ? t(setup.heads > 1 ? 'stepAddedAll' : 'stepAdded') : ''} .shape=${shape} .values=${valuesOf(setup, name)} .rowLabels=${rows} .colLabels=${cols}
       .kind=${isMask ? 'mask' : 'number'} .editable=${true} .group=${group} .mark=${mark} .spelled=${sandbox.spelled} .theme=${theme} .t=${t}
       @edit-cells=${(/** @type {CustomEvent<[number, number, number][]>} */ event) => sandbox.edit(name, event.detail)}
       @paste-block=${(/** @type {CustomEvent<string>} */ event) => sandbox.paste(name, event.detail)}

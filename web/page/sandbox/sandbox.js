@@ -6,7 +6,7 @@ import { init } from 'qkv';
 import { attend } from './attention.js';
 import { parseBlock } from './block.js';
 import { readSetup, writeSetup } from './link.js';
-import { changed, edited, filled, labelled, setupOf, shapeOf } from './setup.js';
+import { changed, edited, filled, labelled, MOST, setupOf, shapeOf, tidy } from './setup.js';
 import { measureWidths } from './widths.js';
 
 /** @typedef {import('qkv').Engine} Engine */
@@ -119,6 +119,11 @@ export class Sandbox {
   /** @param {SheetName} name  @param {[number, number, number][]} cells */
   edit(name, cells) {
     this.become(edited(this.setup, name, cells));
+    const beyond = cells.map(([, , value]) => value).find((value) => Math.abs(value) > MOST.value);
+    if (beyond === undefined) return;
+    const written = (/** @type {number} */ value) => String(value).replace(/^-/, '−');
+    const facts = { got: written(beyond), most: MOST.value, took: written(tidy(beyond)) };
+    this.complain(name, { problem: 'numberLimited', facts });
   }
 
   /** @param {SheetName} name  @param {import('./setup.js').Fill} fill */

@@ -13,8 +13,10 @@ import { View } from './view.js';
 
 /** @typedef {{ row: number, col: number }} Cell */
 
+/** More columns than this stand closer together. */
+const MOST_ROOMY = 8;
 /** More columns than this are colours only, unless all numbers are asked for. */
-const MOST_NUMBERS = 8;
+const MOST_NUMBERS = 16;
 /** More cells than this are a picture until someone wants to change them. */
 const MOST_CELLS = 1024;
 const DRAG_START = 4;
@@ -103,6 +105,10 @@ export class NumberSheet extends View {
     return !this.spelled && this.shape[1] > MOST_NUMBERS;
   }
 
+  get isDense() {
+    return !this.spelled && !this.isCompact && this.shape[1] > MOST_ROOMY;
+  }
+
   get isPicture() {
     return !this.opened && this.shape[0] * this.shape[1] > MOST_CELLS;
   }
@@ -110,7 +116,7 @@ export class NumberSheet extends View {
   render() {
     const [rows, cols] = this.shape;
     const [base, below, above] = this.symbol;
-    return html`<figure class="sheet" data-kind=${this.kind} ?data-compact=${this.isCompact} ?data-editable=${this.editable}>
+    return html`<figure class="sheet" data-kind=${this.kind} ?data-compact=${this.isCompact} ?data-dense=${this.isDense} ?data-editable=${this.editable}>
       <figcaption class="sheet-head"><span class="sheet-name">${base}${below ? html`<sub>${below}</sub>` : nothing}${above ? html`<sup>${above}</sup>` : nothing}</span>
         <span class="shape">(${rows}, ${cols})</span> <span class="sheet-of">${this.of}</span></figcaption>
       ${this.isPicture ? this.picture() : this.grid()}

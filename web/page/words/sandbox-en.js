@@ -58,6 +58,7 @@ export const sandboxEn = {
   stepDivided: 'divided',
   stepDividedOff: 'not divided',
   stepAdded: 'mask, added',
+  stepAddedAll: 'added, the same for every head',
   stepMasked: 'masked',
   stepWeights: 'softmax of each row',
   emptyRow: 'A row in which nothing is allowed gets weights 0, and its answer is 0.',
@@ -84,6 +85,7 @@ export const sandboxEn = {
   blockRagged: '{name}: line {row} has {got} numbers, the lines before it {want}. Nothing was changed.',
   blockNumber: '{name}: got “{got}” in line {row}, wanted a number. Nothing was changed.',
   notANumber: '{name}: got “{got}”, wanted a number such as 0.5 or -2. Nothing was changed.',
+  numberLimited: '{name}: got {got}, wanted a number between −{most} and {most}. It was limited to {took}.',
   widthsTitle: 'Why divide by √dk?',
   widthsNote:
     '128 random queries, each with {tokens} random keys of mean 0 and variance 1. The sum q·k has variance dk: undivided scores grow with the width, softmax puts everything on one key and can hardly learn. Divided, the width does not matter.',

@@ -57,6 +57,7 @@ export const sandboxZhHans = {
   stepDivided: '相除之后',
   stepDividedOff: '没有相除',
   stepAdded: '掩码，加上去',
+  stepAddedAll: '加上去，各头相同',
   stepMasked: '掩蔽之后',
   stepWeights: '每行的 softmax',
   emptyRow: '若一行中什么都不允许看，则权重为 0，答案也为 0。',
@@ -82,6 +83,7 @@ export const sandboxZhHans = {
   blockRagged: '{name}：第 {row} 行有 {got} 个数，之前的行有 {want} 个。未作任何修改。',
   blockNumber: '{name}：第 {row} 行得到 “{got}”，需要一个数。未作任何修改。',
   notANumber: '{name}：得到 “{got}”，需要一个数，例如 0.5 或 -2。未作任何修改。',
+  numberLimited: '{name}：得到 {got}，需要 −{most} 与 {most} 之间的数。已限制为 {took}。',
   widthsTitle: '为什么要除以 √dk？',
   widthsNote:
     '128 个随机查询，每个配 {tokens} 个随机键，均值为 0，方差为 1。和 q·k 的方差是 dk：不相除时，分数随宽度增大，softmax 把一切压在一个键上，几乎无法学习。相除之后，宽度不再有影响。',
