@@ -43,6 +43,9 @@ static qkv_status check_numbers(const qkv_operator *op, qkv_error *err) {
     QKV_FAIL_IF(op->window_left < -1, QKV_ARGUMENT, "window_left", op->window_left, -1);
     QKV_FAIL_IF(op->window_right < -1, QKV_ARGUMENT, "window_right", op->window_right, -1);
     QKV_FAIL_IF(op->offset_from_lengths && !op->key_lengths, QKV_ARGUMENT, "key_lengths", 0, 1);
+    const int64_t heads = (int64_t)op->batch * op->heads;
+    QKV_FAIL_IF(op->first < 0 || op->first > heads, QKV_RANGE, "first", op->first, heads);
+    QKV_FAIL_IF(op->count < 0 || op->count > heads - op->first, QKV_RANGE, "count", op->count, heads - op->first);
     return QKV_OK;
 }
 
@@ -88,7 +91,19 @@ static qkv_mask mask_of(const qkv_operator *op, int32_t b, int32_t h) {
     return mask;
 }
 
-static void attend_head(const qkv_operator *op, int32_t b, int32_t h, const work *w) {
+/* Packs the keys and values that query head h of sequence b looks at. */
+static void put_group(const qkv_operator *op, int32_t b, int32_t h, const work *w) {
+    const int32_t g = h / (op->heads / op->kv_heads);
+    const float *k = op->key + place(b, op->key_batch_stride, g, op->key_head_stride);
+    const float *v = op->value + place(b, op->value_batch_stride, g, op->value_head_stride);
+
+    qkv_attention_put_keys(w->k, 0, k, (size_t)op->key_row_stride, op->keys, op->key_dim);
+    qkv_attention_put_values(w->v, padded(op->keys) * QKV_PANEL, 0, v, (size_t)op->value_row_stride, op->keys,
+                             op->value_dim);
+}
+
+/* map: [L, M] or NULL. */
+static void attend_head(const qkv_operator *op, int32_t b, int32_t h, float *map, const work *w) {
     const qkv_attention a = {
         .q = op->query + place(b, op->query_batch_stride, h, op->query_head_stride),
         .q_stride = (size_t)op->query_row_stride,
@@ -103,8 +118,6 @@ static void attend_head(const qkv_operator *op, int32_t b, int32_t h, const work
         .empty = op->empty_nan ? __builtin_nanf("") : 0.0f,
         .mask = mask_of(op, b, h),
     };
-    const size_t map_size = (size_t)op->queries * (size_t)op->keys;
-    float *map = op->stage_out ? op->stage_out + ((size_t)b * (size_t)op->heads + (size_t)h) * map_size : NULL;
     const int with_weights = map && op->stage == QKV_STAGE_WEIGHTS;
     float *out = op->out + place(b, op->out_batch_stride, h, op->out_head_stride);
 
@@ -122,18 +135,12 @@ qkv_status qkv_attend(const qkv_operator *op, void *scratch, size_t bytes, qkv_e
     qkv_arena arena = qkv_arena_over(scratch, bytes);
     lay_out(&w, &arena, op);
     __builtin_memset(w.k, 0, padded(op->keys) * (size_t)op->key_dim * sizeof(float)); /* keys behind the last */
-    const int32_t group = op->heads / op->kv_heads;
-    for (int32_t b = 0; b < op->batch; b++) {
-        for (int32_t h = 0; h < op->heads; h++) {
-            if (h % group == 0) {
-                const float *k = op->key + place(b, op->key_batch_stride, h / group, op->key_head_stride);
-                const float *v = op->value + place(b, op->value_batch_stride, h / group, op->value_head_stride);
-                qkv_attention_put_keys(w.k, 0, k, (size_t)op->key_row_stride, op->keys, op->key_dim);
-                qkv_attention_put_values(w.v, padded(op->keys) * QKV_PANEL, 0, v, (size_t)op->value_row_stride,
-                                         op->keys, op->value_dim);
-            }
-            attend_head(op, b, h, &w);
-        }
+    const size_t map_size = (size_t)op->queries * (size_t)op->keys;
+    const int64_t end = op->count > 0 ? op->first + (int64_t)op->count : (int64_t)op->batch * op->heads;
+    for (int64_t i = op->first; i < end; i++) {
+        const int32_t b = (int32_t)(i / op->heads), h = (int32_t)(i % op->heads);
+        if (i == op->first || h % (op->heads / op->kv_heads) == 0) put_group(op, b, h, &w);
+        attend_head(op, b, h, op->stage_out ? op->stage_out + (size_t)(i - op->first) * map_size : NULL, &w);
     }
     return QKV_OK;
 }

@@ -313,7 +313,7 @@ qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, in
  * width; strides count floats, so that any layout of the axes can be read and written in place.
  *   query, key, value  [B, H, L, E], [B, G, M, E], [B, G, M, Ev] by their strides; rows without gaps
  *   out                [B, H, L, Ev] by its strides
- *   stage, stage_out   QKV_STAGE_SCORES .. QKV_STAGE_WEIGHTS and [B, H, L, M], or stage_out NULL: none
+ *   stage, stage_out   QKV_STAGE_SCORES .. QKV_STAGE_WEIGHTS and [heads computed, L, M], or stage_out NULL: none
  *   mask_add           NULL or floats added to the logits, -infinity forbids; by the mask strides (0 = broadcast)
  *   mask_flags         NULL or bytes: 1 allows where mask_allowed is 1, forbids where it is 0; not both masks
  *   mask_columns       keys that a mask row has; those behind are forbidden
@@ -323,7 +323,9 @@ qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, in
  *   causal             not 0: key j allowed iff j <= p
  *   window_left, right -1: unbounded; else p - left <= j <= p + right
  *   scale, softcap     s = scale * q.k, then softcap * tanh(s / softcap) where softcap > 0, then the mask
- *   empty_nan          a query that may see no key gets zeros, or NaN where this is not 0 */
+ *   empty_nan          a query that may see no key gets zeros, or NaN where this is not 0
+ *   first, count       heads [first, first + count) of the B H heads are computed, batch by batch; count 0: all from
+ *                      first on. A caller that takes maps out part by part keeps them in the cache */
 #define QKV_OPERATOR_FIELDS(X)  \
     X(ptr_f32, query)           \
     X(ptr_f32, key)             \
@@ -365,7 +367,9 @@ qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, in
     X(i32, window_right)        \
     X(f32, scale)               \
     X(f32, softcap)             \
-    X(i32, empty_nan)
+    X(i32, empty_nan)           \
+    X(i32, first)               \
+    X(i32, count)
 
 typedef struct qkv_operator {
 #define QKV_X(type, name) QKV_TYPE_##type name;

@@ -95,8 +95,11 @@ export function scaledDotProductAttention(engine, options) {
   putRows(views.value, value, pastValue, sizes, sizes.valueDim);
   if (mask.data) views.mask.set(mask.data);
   if (lengths) views.lengths.set(lengths);
-  plan.run();
-  return /** @type {AttentionResult<Returned>} */ (collect(plan, targets, stage, sizes.hasPast));
+  const maps = stage === 'output' ? null : (targets.stage ?? new Float32Array(plan.counts.stage));
+  plan.run(maps);
+  const result = collect(plan, targets, sizes.hasPast);
+  if (maps) result[stage] = { data: maps, shape: plan.shapes.stage };
+  return /** @type {AttentionResult<Returned>} */ (result);
 }
 
 // ---- numbers --------------------------------------------------------------------------------------------------------
@@ -219,14 +222,12 @@ function targetsOf(out, { counts }, stage) {
 /**
  * @param {import('./plans.js').Plan} plan
  * @param {ReturnType<typeof targetsOf>} targets
- * @param {typeof RETURNS[number]} stage
  * @param {boolean} hasPast
  */
-function collect({ views, shapes }, targets, stage, hasPast) {
-  const { out, stage: map, key, value } = views();
+function collect({ views, shapes }, targets, hasPast) {
+  const { out, key, value } = views();
   /** @type {Record<string, FloatTensor>} */
   const result = { output: { data: copyOut(out, targets.output), shape: shapes.output } };
-  if (stage !== 'output') result[stage] = { data: copyOut(map, targets.stage), shape: shapes.stage };
   if (hasPast) {
     result.presentKey = { data: copyOut(key, targets.presentKey), shape: shapes.presentKey };
     result.presentValue = { data: copyOut(value, targets.presentValue), shape: shapes.presentValue };

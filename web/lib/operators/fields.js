@@ -46,6 +46,8 @@ export const neutralFields = () => ({
   scale: 1,
   softcap: 0,
   empty_nan: 0,
+  first: 0,
+  count: 0,
 });
 
 /**

@@ -15,6 +15,8 @@ import { outputShape, stridesOf } from './shapes.js';
 /** @typedef {ReturnType<typeof createPlan>} Plan */
 
 const MOST_PLANS = 8;
+/** Maps are computed and copied out that many bytes at a time, so that they pass through the cache and not the memory. */
+const STAGE_BYTES = 2 ** 18;
 /** Beyond this only the latest plan is kept. */
 const MOST_BYTES = 2 ** 28;
 
@@ -109,7 +111,7 @@ function createPlan(core, call, form) {
     value: counts.value * 4,
     mask: mask.kind === 'flags' ? mask.count : mask.count * 4,
     out: counts.out * 4,
-    stage: counts.stage * 4,
+    stage: counts.mapsAtOnce * counts.map * 4,
     scratch: counts.scratch(core, call, fields),
   });
   const { base, bytes, at } = block;
@@ -125,7 +127,8 @@ function createPlan(core, call, form) {
     key: floats(at('key'), counts.key),
     value: floats(at('value'), counts.value),
     out: floats(at('out'), counts.out),
-    stage: floats(at('stage'), counts.stage),
+    stage: floats(at('stage'), counts.mapsAtOnce * counts.map),
+    lastStage: floats(at('stage'), counts.lastMaps * counts.map),
     lengths: new Int32Array(core.heap.bytes(base, 0).buffer, at('lengths'), hasLengths ? sizes.batch : 0),
     mask: mask.kind === 'flags' ? core.heap.bytes(at('mask'), mask.count) : floats(at('mask'), mask.count),
   }));
@@ -144,23 +147,37 @@ function createPlan(core, call, form) {
       presentKey: Object.freeze([batch, kvHeads, keys, keyDim]),
       presentValue: Object.freeze([batch, kvHeads, keys, valueDim]),
     }),
-    run() {
+    /** @param {Float32Array | null} maps where the stage goes, [B, H, L, S] */
+    run(maps) {
       // Nothing to compute; loops over a large batch without rows would only take time.
       if (counts.out === 0) return;
-      writeStruct(views().struct, operator, fields);
-      core.check(call, core.call('qkv_attend', base, at('scratch'), counts.scratchBytes));
+      const step = maps ? counts.mapsAtOnce : counts.heads;
+      for (let first = 0; first < counts.heads; first += step) {
+        const isLast = first + step >= counts.heads;
+        fields.first = first;
+        fields.count = isLast ? counts.heads - first : step;
+        writeStruct(views().struct, operator, fields);
+        core.check(call, core.call('qkv_attend', base, at('scratch'), counts.scratchBytes));
+        if (maps) maps.set(isLast ? views().lastStage : views().stage, first * counts.map);
+      }
     },
   };
 }
 
 /** @param {Form} form */
 function countsOf({ sizes: { batch, heads, kvHeads, queries, keys, keyDim, valueDim }, stage }) {
+  const map = stage === 'output' ? 0 : queries * keys;
+  const mapsAtOnce = Math.max(1, Math.min(batch * heads, Math.floor(STAGE_BYTES / (4 * map || 1))));
   const counts = {
+    heads: batch * heads,
+    map,
+    mapsAtOnce,
+    lastMaps: (batch * heads) % mapsAtOnce || mapsAtOnce,
     query: batch * heads * queries * keyDim,
     key: batch * kvHeads * keys * keyDim,
     value: batch * kvHeads * keys * valueDim,
     out: batch * heads * queries * valueDim,
-    stage: stage === 'output' ? 0 : batch * heads * queries * keys,
+    stage: batch * heads * map,
     scratchBytes: 0,
     /**
      * @param {Core} core
