@@ -184,7 +184,7 @@ export const MUTANTS = [
     part: 'operators',
     breaks: 'grouped heads all take the first values',
     file: 'operator.c',
-    line: 'const float *v = op->value + place(b, op->value_batch_stride, h / group, op->value_head_stride);',
+    line: 'const float *v = op->value + place(b, op->value_batch_stride, g, op->value_head_stride);',
     becomes: 'const float *v = op->value + place(b, op->value_batch_stride, 0, op->value_head_stride);',
   },
   {
