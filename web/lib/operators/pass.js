@@ -119,28 +119,12 @@ export function createPass(core, call, sizes, mask, { causal, offset, emptyNan }
    * @param {number} head
    */
   function mapOf(name, sequence, head) {
-    const [count, contextCount] = [queries * keys, queries * headDim];
+    const count = queries * keys;
     if (count === 0) return { shape: [queries, keys], data: new Float32Array(0) };
-    const kvHead = Math.floor(head / (heads / kvHeads));
-    const moved = (/** @type {number} */ from, /** @type {number} */ elements) => from + elements * FIELD_BYTES;
-    const keyStart = sequence * ofKey.batch + kvHead * headDim;
-    const maskStart = mask ? sequence * mask.batchStride + head * mask.headStride : 0;
-    const data = core.withMemory(call, (count + contextCount) * FIELD_BYTES, (out) => {
-      attend({
-        ...fields,
-        batch: 1,
-        heads: 1,
-        kv_heads: 1,
-        stage: core.description.stages.indexOf(name),
-        query: moved(fields.query, sequence * ofQuery.batch + head * headDim),
-        key: moved(fields.key, keyStart),
-        value: moved(fields.value, keyStart),
-        mask_add: fields.mask_add && moved(fields.mask_add, maskStart),
-        mask_flags: fields.mask_flags && fields.mask_flags + maskStart,
-        stage_out: out,
-        out: moved(out, count),
-        out_row_stride: headDim,
-      });
+    const data = core.withMemory(call, count * FIELD_BYTES, (out) => {
+      // The head's context is written once more with it, in place and with the same bits.
+      const stage = core.description.stages.indexOf(name);
+      attend({ ...fields, first: sequence * heads + head, count: 1, stage, stage_out: out });
       return core.heap.readFloat32(out, count);
     });
     return { shape: [queries, keys], data };
