@@ -5,7 +5,7 @@
 import { html } from 'lit';
 import { token } from '../words/isolated.js';
 import { shortWeight } from '../words/short-weight.js';
-import { sharpContext, View } from './view.js';
+import { DrawnView, sharpContext } from './view.js';
 
 /** @typedef {'row' | 'col'} Side */
 /** @typedef {{ side: Side, index: number }} Isolated */
@@ -16,7 +16,7 @@ const FAINTEST = { few: 0.012, many: 0.06 };
 const MANY = 64;
 const LABEL_PART = 0.3;
 
-export class LinesView extends View {
+export class LinesView extends DrawnView {
   static properties = {
     weights: { attribute: false },
     labels: { attribute: false },
@@ -38,17 +38,6 @@ export class LinesView extends View {
     this.t = (key) => key;
     /** @type {Isolated | null} */
     this.isolated = null;
-    this.resizing = new ResizeObserver(() => this.draw());
-  }
-
-  connectedCallback() {
-    super.connectedCallback();
-    this.resizing.observe(this);
-  }
-
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    this.resizing.disconnect();
   }
 
   get scroller() {

@@ -7,14 +7,14 @@ import { SCALES } from '../hash.js';
 import { colourMap, PLACES, TICKS } from '../palette.js';
 import { token } from '../words/isolated.js';
 import { cellUnder, drawLegend, drawMatrix, layOut, longestLabel } from './matrix-drawing.js';
-import { sharpContext, View } from './view.js';
+import { DrawnView, sharpContext } from './view.js';
 
 /** @typedef {{ row: number, col: number }} Cell */
 
 const LARGEST_CELL = 56;
 const TALLEST = 640;
 
-export class MatrixView extends View {
+export class MatrixView extends DrawnView {
   static properties = {
     weights: { attribute: false },
     labels: { attribute: false },
@@ -45,17 +45,6 @@ export class MatrixView extends View {
     this.pointers = new Map();
     this.dragged = 0;
     this.summary = '';
-    this.resizing = new ResizeObserver(() => this.draw());
-  }
-
-  connectedCallback() {
-    super.connectedCallback();
-    this.resizing.observe(this);
-  }
-
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    this.resizing.disconnect();
   }
 
   get canvas() {

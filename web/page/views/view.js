@@ -24,6 +24,27 @@ export class View extends LitElement {
   }
 }
 
+/** A view that draws on a canvas, anew whenever its size changes. */
+export class DrawnView extends View {
+  constructor() {
+    super();
+    this.resizing = new ResizeObserver(() => this.draw());
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.resizing.observe(this);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.resizing.disconnect();
+  }
+
+  /** Each view says how. */
+  draw() {}
+}
+
 /**
  * Makes a canvas as sharp as the screen; all drawing is in CSS pixels.
  * @param {HTMLCanvasElement} canvas
