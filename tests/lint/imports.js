@@ -7,7 +7,8 @@ import { sourceFiles, textOf } from './sources.js';
 
 /* A file may import those behind it in the list; a name with a slash is a folder, whose files may import each other. */
 const LIBRARY = [
-  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'weights', 'model', 'run', 'input'],
+  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'weights', 'model', 'generate'],
+  ...['continuation', 'sampler', 'new_run', 'run', 'probabilities', 'input'],
   ...[
     'interventions',
     'operators/',
@@ -28,13 +29,21 @@ const ENGINE = [
     'wasm',
     'overview',
     'inspect',
+    'logits',
     'run',
+    'embed',
+    'rotary',
     'block',
     'operator',
     'attention',
+    'slots',
     'model',
+    'norm',
     'map',
     'matrix',
+    'table',
+    'planes',
+    'ggml_blocks',
     'heap',
     'arena',
     'config',
