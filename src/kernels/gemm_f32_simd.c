@@ -71,7 +71,7 @@ static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, cons
 /* All rows of the columns [n, n + 8 panels). */
 static void columns(const qkv_gemm *g, const float *a, const float *w, int n, int panels) {
     const int width = panels * QKV_PANEL;
-    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->gelu && !g->residual;
+    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->activation && !g->residual;
     int block;
 
     for (int m = 0; m < g->rows; m += block, a += (size_t)block * (size_t)g->k) {

@@ -1,14 +1,14 @@
-/* gemm_finish.h - the last step of both GEMMs, one output or four at a time: the scales of q10, then what qkv_gemm
+/* gemm_finish.h - the last step of every GEMM, one output or four at a time: the scales of q10 and q8, then what qkv_gemm
  * asks for. Multiplications and additions stay apart even in the relaxed build: there is nothing to gain here, and
  * every step of a run that is shown keeps its own rounding. */
 #ifndef QKV_KERNELS_GEMM_FINISH_H
 #define QKV_KERNELS_GEMM_FINISH_H
 
-#include "gelu_f32.h"
+#include "activation_f32.h"
 #include "kernels.h"
 #include "simd.h"
 
-/* Scales of q10: one a row, one a column. NULL in f32. */
+/* Scales of q10 and q8: one a row, one a column. NULL in f32. */
 typedef struct gemm_scales {
     const float *a; /* [rows] */
     const float *w; /* [cols rounded up to 8] */
@@ -17,7 +17,7 @@ typedef struct gemm_scales {
 static inline void finish_one(const qkv_gemm *g, float v, int m, int n) {
     if (g->row_scale) v *= g->row_scale[m];
     if (g->bias) v += g->bias[n];
-    if (g->gelu) v = gelu_one(v);
+    v = activate_one(v, g->activation);
     if (g->residual) v += g->residual[(size_t)m * g->residual_stride + (size_t)n];
     g->out[(size_t)m * g->out_stride + (size_t)n] = v;
 }
@@ -49,23 +49,6 @@ static inline void scale_and_shift(const qkv_gemm *g, const gemm_scales *s, floa
     }
 }
 
-/* In two passes: one chain of some twenty dependent steps would leave most of the processor idle. */
-static inline void gelu_tile(float *tile, int stride, int rows) {
-    float logs[QKV_ROWS_MAX * QKV_PANEL];
-
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < QKV_PANEL; c += 4) {
-            wasm_v128_store(logs + r * QKV_PANEL + c, gelu_log_tail(wasm_v128_load(tile + r * stride + c)));
-        }
-    }
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < QKV_PANEL; c += 4) {
-            float *x = tile + r * stride + c;
-            wasm_v128_store(x, gelu_from_log(wasm_v128_load(x), wasm_v128_load(logs + r * QKV_PANEL + c)));
-        }
-    }
-}
-
 /* One row of the finished tile, `cols` columns of it. */
 static inline void store_tile_row(float *out, const float *tile, const float *residual, int cols) {
     if (cols == QKV_PANEL) {
@@ -81,11 +64,8 @@ static inline void store_tile_row(float *out, const float *tile, const float *re
     for (int c = 0; c < cols; c++) out[c] = residual ? tile[c] + residual[c] : tile[c];
 }
 
-/* The whole of it for one panel, of which `cols` columns exist. The tile stays in the first cache. */
-static inline void finish_panel(const qkv_gemm *g, const gemm_scales *s, float *tile, int stride, int m, int rows,
-                                int n, int cols) {
-    scale_and_shift(g, s, tile, stride, m, rows, n);
-    if (g->gelu) gelu_tile(tile, stride, rows);
+/* The finished tile is written: one panel of it, of which `cols` columns exist. */
+static inline void store_panel(const qkv_gemm *g, const float *tile, int stride, int m, int rows, int n, int cols) {
     for (int r = 0; r < rows; r++) {
         const size_t row = (size_t)(m + r), column = (size_t)n;
         const float *residual = g->residual ? g->residual + row * g->residual_stride + column : NULL;
@@ -93,13 +73,16 @@ static inline void finish_panel(const qkv_gemm *g, const gemm_scales *s, float *
     }
 }
 
-/* tile: [rows, panels * 8], for the outputs from row m, column n on. */
+/* tile: [rows, panels * 8] sums for the outputs from row m, column n on, changed. It stays in the first cache. */
 static inline void finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int panels, int m, int rows,
                                int n) {
-    for (int p = 0; p < panels; p++) {
-        const int column = n + p * QKV_PANEL, left = g->cols - column;
-        finish_panel(g, s, tile + p * QKV_PANEL, panels * QKV_PANEL, m, rows, column,
-                     left < QKV_PANEL ? left : QKV_PANEL);
+    const int width = panels * QKV_PANEL;
+
+    for (int c = 0; c < width; c += QKV_PANEL) scale_and_shift(g, s, tile + c, width, m, rows, n + c);
+    if (g->activation) qkv_activate_f32_simd(tile, tile, rows * width, g->activation);
+    for (int c = 0; c < width; c += QKV_PANEL) {
+        const int left = g->cols - n - c;
+        store_panel(g, tile + c, width, m, rows, n + c, left < QKV_PANEL ? left : QKV_PANEL);
     }
 }
 

@@ -7,13 +7,14 @@
  * Order of sums (the contract that makes bits independent of tiling, batch and window):
  *   - a GEMM output is one accumulator, from 0, walking k upwards: acc = acc + a * w
  *   - a reduction over a row keeps four lanes, lane[i % 4], and adds them as (0+2)+(1+3)
- * Pointers need the alignment of their element type only; the element of a q10 A panel is a pair, 4 bytes. n, rows, k, cols
+ * Pointers need the alignment of their element type only; the element of an i16 A panel is a pair, 4 bytes. n, rows, k, cols
  * are >= 0. Arrays do not overlap unless said.
  *
  * Layouts
  *   A panels  activations, row blocks of qkv_row_block(rows left) rows R, each block [k][R], one after the other.
- *             q10: [ceil(k/2)][R][2] int16, odd k padded with 0.
- *   W panels  weights of 8 output columns: [ceil(cols/8)][k][8], missing columns 0. q10: [ceil(cols/8)][ceil(k/2)][8][2].
+ *             i16: [ceil(k/2)][R][2] int16, odd k padded with 0.
+ *   W panels  weights of 8 output columns: [ceil(cols/8)][k][8], missing columns 0. q10, q8: [ceil(cols/8)][ceil(k/2)][8][2],
+ *             int16 or int8.
  *             A panel may be longer than k: the distance of two panels is given. */
 #ifndef QKV_KERNELS_H
 #define QKV_KERNELS_H
@@ -24,7 +25,8 @@
 #define QKV_PANEL 8     /* output columns of a W panel */
 #define QKV_ROWS_MAX 6  /* rows of the largest block */
 #define QKV_Q10_MAX 511 /* largest magnitude of a 10-bit weight */
-#define QKV_Q10_CHUNK 1536
+#define QKV_Q8_MAX 127
+#define QKV_CHUNK 1536 /* inputs whose products an int32 can sum */
 
 /* Rows of the next block when `left` rows are left: fives, with fours and sixes so that no block of one to three rows
  * remains beside others where it can be helped. */
@@ -34,7 +36,10 @@ static inline int qkv_row_block(int left) {
     return left == 7 || left == 8 ? 4 : 5;
 }
 
-/* out[m, n] = ((acc[m, n] * row_scale[m]) + bias[n], GELU when gelu is not 0) + residual[m, n].
+/* The activations, by the numbers of qkv_activation in qkv.h: 0 none, 1 GELU (erf), 2 its tanh form, 3 ReLU, 4 SiLU,
+ * 5 x * sigmoid(1.702 x). */
+
+/* out[m, n] = activation((acc[m, n] * row_scale[m]) + bias[n]) + residual[m, n].
  * Each step only when its pointer (flag) is set. */
 typedef struct qkv_gemm {
     float *out;             /* [rows, out_stride], cols written; may be the same array as residual */
@@ -45,18 +50,19 @@ typedef struct qkv_gemm {
     const float *bias;      /* [cols rounded up to 8] or NULL */
     const float *residual;  /* [rows, residual_stride] or NULL */
     size_t residual_stride;
-    int gelu;
+    int activation;
 } qkv_gemm;
 
 /* pack_f32: A panels [rows * k] from x [rows, x_stride].
  *
- * pack_q10: the same in int16: scale[m] = largest |x[m]| / amax, q = x * (amax / largest |x[m]|) rounded to nearest even, in
- *   +-amax = min(32767, floor((2^31 - 1) / (511 * min(k, 1536)))). A row whose largest magnitude is below 2^-100 gives
- *   scale 0 and zeros; a row with a NaN or infinity gives scale NaN and zeros, so that its outputs are NaN.
+ * pack_i16: the same in int16: scale[m] = largest |x[m]| / amax, q = x * (amax / largest |x[m]|) rounded to nearest even, in
+ *   +-amax = min(32767, floor((2^31 - 1) / (most * min(k, 1536)))), most being QKV_Q10_MAX or QKV_Q8_MAX. A row whose largest
+ *   magnitude is below 2^-100 gives scale 0 and zeros; a row with a NaN or infinity gives scale NaN and zeros, so that its
+ *   outputs are NaN.
  *
  * gemm_f32: see qkv_gemm; a: A panels, w: W panels.
  *
- * gemm_q10: acc[m, n] = (float(integer sum over k) * a_scales[m]) * w_scales[n]; k beyond 1536 in chunks of 1536 whose
+ * gemm_q10, gemm_q8: acc[m, n] = (float(integer sum over k) * a_scales[m]) * w_scales[n]; k beyond 1536 in chunks of 1536 whose
  *   integer sums become floats that are added in order. w_scales: [cols rounded up to 8]. Then as gemm_f32.
  *
  * weights_f32: puts rows [row0, row0 + rows) of x into W panels whose panel_stride is k * 8 (column n = row n of x).
@@ -70,11 +76,16 @@ typedef struct qkv_gemm {
  *   exp is below 2 ulp on [-60, 0], exactly 1 at 0 and exactly 0 below -60: smaller weights would make denormal products,
  *   40 to 120 times slower in wasm.
  *
- * layer_norm_f32: y = (x - mean) / sqrt(var + eps) * weight + bias; var is the mean of (x - mean)^2. y may be x.
+ * layer_norm_f32: y = (x - mean) / sqrt(var + eps) * weight + bias; var is the mean of (x - mean)^2; bias NULL: none. y may
+ *   be x.   rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight. y may be x.
+ *
+ * activate_f32: y = activation(x); y may be x.   gate_f32: y = activation(gate) * up; y may be either.
+ * rotary_f32: pairs i, i + half of x are turned: (x[i] cos[i] - x[i + half] sin[i], x[i + half] cos[i] + x[i] sin[i]).
  *
  * add_f32: y += x.   mul_f32: y = x * factor (y may be x).   max_f32: y = larger of y and x (x where y < x, else y).
  * entropy_f32: -sum of p ln p in nats, 0 ln 0 = 0; p zero or normal and positive; NaN gives NaN.
- * dot_f32: sum of x * y.   from_f16, from_bf16: exact.   from_q10: y[i] = (4 * high[i] + low 2 bits) * scale. */
+ * dot_f32: sum of x * y.   from_f16, from_bf16: exact.   from_q10: y[i] = (4 * high[i] + low 2 bits) * scale.
+ * from_q8: y[i] = q[i] * scale. */
 #define KERNEL(result, name, parameters)   \
     result qkv_##name##_scalar parameters; \
     result qkv_##name##_simd parameters;
@@ -88,14 +99,19 @@ typedef struct qkv_gemm {
 #endif
 
 #define qkv_pack_f32 QKV_PICK(pack_f32)
-#define qkv_pack_q10 QKV_PICK(pack_q10)
+#define qkv_pack_i16 QKV_PICK(pack_i16)
 #define qkv_gemm_f32 QKV_PICK(gemm_f32)
 #define qkv_gemm_q10 QKV_PICK(gemm_q10)
+#define qkv_gemm_q8 QKV_PICK(gemm_q8)
 #define qkv_weights_f32 QKV_PICK(weights_f32)
 #define qkv_scale_f32 QKV_PICK(scale_f32)
 #define qkv_softcap_f32 QKV_PICK(softcap_f32)
 #define qkv_sum_exp_f32 QKV_PICK(sum_exp_f32)
 #define qkv_layer_norm_f32 QKV_PICK(layer_norm_f32)
+#define qkv_rms_norm_f32 QKV_PICK(rms_norm_f32)
+#define qkv_activate_f32 QKV_PICK(activate_f32)
+#define qkv_gate_f32 QKV_PICK(gate_f32)
+#define qkv_rotary_f32 QKV_PICK(rotary_f32)
 #define qkv_add_f32 QKV_PICK(add_f32)
 #define qkv_mul_f32 QKV_PICK(mul_f32)
 #define qkv_max_f32 QKV_PICK(max_f32)
@@ -104,5 +120,6 @@ typedef struct qkv_gemm {
 #define qkv_from_f16 QKV_PICK(from_f16)
 #define qkv_from_bf16 QKV_PICK(from_bf16)
 #define qkv_from_q10 QKV_PICK(from_q10)
+#define qkv_from_q8 QKV_PICK(from_q8)
 
 #endif

@@ -23,8 +23,8 @@ static int16_t quantize(float x, float factor) {
     return (int16_t)(bits - ROUND_MAGIC_BITS);
 }
 
-void qkv_pack_q10_scalar(int16_t *panels, float *scales, const float *x, size_t x_stride, int rows, int k) {
-    const float amax = quantized_max(k);
+void qkv_pack_i16_scalar(int16_t *panels, float *scales, const float *x, size_t x_stride, int rows, int k, int most) {
+    const float amax = quantized_max(k, most);
     const size_t row_size = ((size_t)k + 1) / 2 * 2;
     int block;
 

@@ -59,8 +59,8 @@ static void pack_block(float *panel, const float *x, size_t x_stride, int rows, 
     }
 }
 
-void qkv_pack_q10_simd(int16_t *panels, float *scales, const float *x, size_t x_stride, int rows, int k) {
-    const float amax = quantized_max(k);
+void qkv_pack_i16_simd(int16_t *panels, float *scales, const float *x, size_t x_stride, int rows, int k, int most) {
+    const float amax = quantized_max(k, most);
     const size_t row_size = ((size_t)k + 1) / 2 * 2;
     int block;
 
