@@ -77,11 +77,7 @@ async function outcome(bytes, how) {
 }
 
 /** Files whose vocabulary goes through each kind of tokenizer. */
-const SCORES = /** @type {const} */ ([
-  'tokenizer.ggml.scores',
-  ARRAY,
-  { of: F32, values: [0, -1, -2, -3, -4, -5, -6, -7] },
-]);
+const SCORES = { of: F32, values: [0, -1, -2, -3, -4, -5, -6, -7] };
 const FILES = [
   llamaFile(),
   ...['llama', 't5', 'bert'].map((model) =>
