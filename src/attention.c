@@ -12,11 +12,11 @@ void qkv_attention_scratch_take(qkv_attention_scratch *scratch, qkv_arena *arena
     const size_t keys = padded(most_keys);
     const size_t longest = keys > (size_t)key_dim ? keys : (size_t)key_dim;
 
-    scratch->scores = qkv_arena_take(arena, keys * QKV_ROWS_MAX, sizeof(float));
-    scratch->panels = qkv_arena_take(arena, longest * QKV_ROWS_MAX, sizeof(float));
+    scratch->scores = qkv_arena_take(arena, keys, QKV_ROWS_MAX * sizeof(float));
+    scratch->panels = qkv_arena_take(arena, longest, QKV_ROWS_MAX * sizeof(float));
     scratch->inverse = qkv_arena_take(arena, QKV_ROWS_MAX, sizeof(float));
     scratch->bias = qkv_arena_take(arena, keys, sizeof(float));
-    scratch->values = qkv_arena_take(arena, keys * QKV_PANEL, sizeof(float));
+    scratch->values = qkv_arena_take(arena, keys, QKV_PANEL * sizeof(float));
 }
 
 /* ---- keys and values in panels ------------------------------------------------------------------------------ */

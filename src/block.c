@@ -24,11 +24,11 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
     const int32_t widest = larger(heads + 2 * c->kv_heads * c->head_dim, ffn);
     const int32_t embed = larger(c->width, c->embed_width), narrow = larger(embed, c->head_width);
 
-    scratch->q = qkv_arena_take(arena, (size_t)tokens * heads_width(c), sizeof(float));
-    scratch->context = qkv_arena_take(arena, (size_t)tokens * heads_width(c), sizeof(float));
-    scratch->wide = qkv_arena_take(arena, (size_t)QKV_TOKENS_AT_ONCE * (size_t)widest, sizeof(float));
-    scratch->narrow = qkv_arena_take(arena, (size_t)QKV_TOKENS_AT_ONCE * (size_t)narrow, sizeof(float));
-    scratch->normed = qkv_arena_take(arena, (size_t)QKV_TOKENS_AT_ONCE * (size_t)embed, sizeof(float));
+    scratch->q = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
+    scratch->context = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
+    scratch->wide = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)widest * sizeof(float));
+    scratch->narrow = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)narrow * sizeof(float));
+    scratch->normed = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)embed * sizeof(float));
     qkv_packed_take(&scratch->packed, arena, QKV_TOKENS_AT_ONCE, larger(larger(narrow, c->ffn), heads));
     qkv_attention_scratch_take(&scratch->attention, arena, longest, c->head_dim);
 }
@@ -37,12 +37,12 @@ static size_t panel_width(const qkv_config *c) {
     return ((size_t)c->head_dim + QKV_PANEL - 1) / QKV_PANEL * QKV_PANEL;
 }
 
-size_t qkv_keys_size(const qkv_config *c, const qkv_sequence *s) {
-    return (size_t)s->padded * (size_t)c->kv_heads * (size_t)c->head_dim;
+size_t qkv_keys_size(const qkv_config *c) {
+    return (size_t)c->kv_heads * (size_t)c->head_dim;
 }
 
-size_t qkv_values_size(const qkv_config *c, const qkv_sequence *s) {
-    return (size_t)s->padded * (size_t)c->kv_heads * panel_width(c);
+size_t qkv_values_size(const qkv_config *c) {
+    return (size_t)c->kv_heads * panel_width(c);
 }
 
 /* Floats in front of the panels of one head, whose rows take row_size floats each. */
@@ -89,13 +89,14 @@ const float *qkv_block_inputs(const qkv_block *b, int32_t first, int32_t rows) {
     return b->scratch->normed;
 }
 
-/* From a projection to queries or keys: the norm of each head, then the rotation to its place. x: [heads, E]. */
+/* From a projection to queries or keys: the norm of each head, RMSNorm whatever the others are, then the rotation to its
+ * place. x: [heads, E]. */
 static void place_heads(const qkv_block *b, const qkv_norm *norm, int32_t place, int32_t heads, float *x) {
     const qkv_config *c = b->config;
     const size_t half = (size_t)(c->rope_dim / 2);
 
     for (int32_t h = 0; h < heads; h++, x += c->head_dim) {
-        qkv_norm_row(c, norm, x, x, c->head_dim);
+        if (norm->weight) qkv_rms_norm_f32(x, x, c->head_dim, norm->weight, c->norm_eps);
         if (b->cos) qkv_rotary_f32(x, (int)half, b->cos + (size_t)place * half, b->sin + (size_t)place * half);
     }
 }

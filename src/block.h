@@ -59,9 +59,9 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
  * end would read all weights for a few rows. */
 int32_t qkv_rows_at_once(int32_t left);
 
-/* Floats of `keys` and of `values` for one sequence. */
-size_t qkv_keys_size(const qkv_config *config, const qkv_sequence *sequence);
-size_t qkv_values_size(const qkv_config *config, const qkv_sequence *sequence);
+/* Floats of `keys` and of `values` for one token of the capacity. */
+size_t qkv_keys_size(const qkv_config *config);
+size_t qkv_values_size(const qkv_config *config);
 /* Zeros behind the last key, once when a run is created: the kernels read whole panels. */
 void qkv_block_clear_padding(const qkv_block *block);
 

@@ -113,8 +113,8 @@ static qkv_status check_attention(const qkv_config *c, qkv_error *err) {
 
 static qkv_status check_head(const qkv_config *c, qkv_error *err) {
     QKV_TRY(check_range("head_rows", c->head_rows, 0, ROWS_MAX, err));
+    QKV_TRY(check_range("head_width", c->head_width, c->head_rows > 0, WIDTH_MAX, err)); /* scratch is sized by it */
     if (c->head_rows == 0) return QKV_OK;
-    QKV_TRY(check_range("head_width", c->head_width, 1, WIDTH_MAX, err));
     QKV_TRY(check_flag("head_dense", c->head_dense, err));
     QKV_TRY(check_flag("head_dense_bias", c->head_dense_bias, err));
     QKV_FAIL_IF(!c->head_dense && c->head_width != c->width, QKV_CONFIG, "head_width without head_dense", c->head_width,

@@ -158,6 +158,15 @@ static int in_ten_bits(const qkv_matrix *matrix) {
     return least >= -QKV_Q10_MAX;
 }
 
+/* Nor has -128 in q8, for the same reason. */
+static int in_eight_bits(const qkv_matrix *matrix) {
+    const size_t count = padded(matrix->rows) / QKV_PANEL * matrix->panel_stride;
+    int8_t least = 0;
+
+    for (size_t i = 0; i < count; i++) least = matrix->q8[i] < least ? matrix->q8[i] : least;
+    return least >= -QKV_Q8_MAX;
+}
+
 /* Multiplies the scale of one output channel in; 0 when it held -512. */
 static int scale_row(qkv_matrix *matrix, int32_t row) {
     float *w = matrix->f32 + row_start(matrix, row);
@@ -175,7 +184,7 @@ int qkv_matrix_finish(qkv_matrix *matrix) {
     int fine = 1;
 
     if (matrix->form == QKV_FORM_Q10) return in_ten_bits(matrix);
-    if (matrix->form == QKV_FORM_Q8) return 1;
+    if (matrix->form == QKV_FORM_Q8) return in_eight_bits(matrix);
     for (int32_t row = 0; row < matrix->rows; row++) {
         if (matrix->scales[row] != 1.0f) fine &= scale_row(matrix, row); /* 1: floats as they came, of any size */
     }

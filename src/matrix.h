@@ -43,7 +43,8 @@ int qkv_matrix_takes(const qkv_matrix *matrix, qkv_plane plane);
 
 /* Packs rows [row0, row0 + rows); data as in qkv_model_rows. spare: [8, cols] floats. */
 void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare);
-/* After the last row: floats that hold integers are multiplied by their scales. 0 when a ten-bit weight is -512. */
+/* After the last row: floats that hold integers are multiplied by their scales. 0 when one of ten bits is -512 or
+ * one of a q8 matrix -128. */
 int qkv_matrix_finish(qkv_matrix *matrix);
 
 /* y[cols] = row `row` of W: what a head that is also the token table is looked up by. */

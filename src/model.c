@@ -9,12 +9,14 @@ enum { FLOATS, HIGH, LOW, Q8, SCALES, TAKEN }; /* what is counted for each slot 
 
 /* ---- layout ------------------------------------------------------------------------------------------------- */
 
-static qkv_norm take_norm(qkv_arena *arena, const qkv_config *c, int present, int32_t n) {
-    qkv_norm norm = {NULL, NULL};
+static qkv_norm take_rms_norm(qkv_arena *arena, int present, int32_t n) {
+    return (qkv_norm){.weight = present ? qkv_arena_take(arena, (size_t)n, sizeof(float)) : NULL};
+}
 
-    if (!present) return norm;
-    norm.weight = qkv_arena_take(arena, (size_t)n, sizeof(float));
-    if (c->norm_kind == QKV_NORM_LAYER && c->norm_bias) norm.bias = qkv_arena_take(arena, (size_t)n, sizeof(float));
+static qkv_norm take_norm(qkv_arena *arena, const qkv_config *c, int present, int32_t n) {
+    qkv_norm norm = take_rms_norm(arena, present, n);
+    if (present && c->norm_kind == QKV_NORM_LAYER && c->norm_bias)
+        norm.bias = qkv_arena_take(arena, (size_t)n, sizeof(float));
     return norm;
 }
 
@@ -31,8 +33,8 @@ static void take_layer(qkv_layer *layer, int32_t stored, qkv_arena *arena, const
 
     layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_BEHIND, c->width);
     qkv_matrix_take(&layer->qkv, arena, form, heads_width + 2 * kv_width, c->width);
-    layer->q_norm = take_norm(arena, c, c->qk_norm, c->head_dim);
-    layer->k_norm = take_norm(arena, c, c->qk_norm, c->head_dim);
+    layer->q_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
+    layer->k_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
     qkv_matrix_take(&layer->o, arena, form == QKV_FORM_Q10 ? QKV_FORM_WIDE : form, c->width, heads_width);
     layer->attn_out_norm = take_norm(arena, c, around, c->width);
     layer->ffn_norm = take_norm(arena, c, c->parallel != QKV_PARALLEL_ONE_NORM, c->width);
@@ -276,7 +278,8 @@ qkv_status qkv_model_finish(qkv_model *model, qkv_error *err) {
     int fine = qkv_matrix_finish(&model->embed_project) & qkv_matrix_finish(&model->head_dense) &
                qkv_matrix_finish(&model->head);
     for (int32_t l = 0; l < model->config.stored_layers; l++) fine &= finish_layer(&model->layers[l]);
-    QKV_FAIL_IF(!fine, QKV_WEIGHT, "a 10-bit weight below -511", -QKV_Q10_MAX - 1, -QKV_Q10_MAX);
+    const int most = model->precision == QKV_PRECISION_Q8 ? QKV_Q8_MAX : QKV_Q10_MAX;
+    QKV_FAIL_IF(!fine, QKV_WEIGHT, "an integer weight below the lowest", -most - 1, -most);
     model->finished = 1;
     return QKV_OK;
 }

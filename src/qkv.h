@@ -149,7 +149,7 @@ typedef enum qkv_parallel { QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM } qk
  *   norm_bias        LayerNorm has a bias
  *   norm_eps         added to the variance
  *   norm_shift       added to every norm weight when it comes (Gemma stores w for 1 + w)
- *   first_norm       0: the attention of layer 0 has no norm in front
+ *   first_norm       0: the attention of stored layer 0 has no norm in front
  *   final_norm       a norm behind the last block
  * Blocks
  *   parallel         0 attention, then feed-forward; 1 both from the block's input, each with its norm; 2 with one norm
@@ -322,9 +322,10 @@ qkv_status qkv_model_shape(const qkv_model *model, qkv_slot slot, int32_t *out_r
 /* Takes rows [row0, row0 + rows) of one tensor in the given plane and packs them; tensors and planes in any order, the
  * rows of one plane from the first to the last (row0 = rows taken so far). data: rows of `cols` elements without gaps
  * (q10_low: ceil(cols / 4) bytes a row; scale: one float a row; blocks: cols is a multiple of the block). A vector is one
- * row. Vectors, positions, segments and relative biases take f32, f16, bf16; matrices and the token table every plane,
- * whichever the precision: an f32 model dequantises, a q10 or q8 model quantises floats and blocks (scale = largest
- * magnitude of the row / 511 or 127, round to nearest even) and takes only the planes of its own precision as they are. */
+ * row. Vectors, positions, segments and relative biases take floats: f32, f16, bf16 and blocks; the token table the planes of
+ * its form and, where that is f32 or integers, floats; matrices every plane, whichever the precision: an f32 model
+ * dequantises, a q10 or q8 model quantises floats and blocks (scale = largest magnitude of the row / 511 or 127, round to
+ * nearest even) and takes only integers that it can keep as they are. */
 qkv_status qkv_model_rows(qkv_model *model, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0, int32_t rows,
                           const void *data, qkv_error *err);
 

@@ -66,7 +66,10 @@ static qkv_status check_mask(const qkv_model *model, const qkv_input *input, con
                 run->longest);
     QKV_FAIL_IF(input->mask_heads != 1 && input->mask_heads != model->config.heads, QKV_ARGUMENT, "mask heads",
                 input->mask_heads, model->config.heads);
-    const size_t count = (size_t)input->mask_heads * (size_t)input->mask_rows * (size_t)run->longest;
+    const uint64_t rows = (uint64_t)input->mask_heads * (uint64_t)input->mask_rows;
+    QKV_FAIL_IF(rows > SIZE_MAX / sizeof(float) / (size_t)run->longest, QKV_MEMORY, "mask rows and heads", rows,
+                SIZE_MAX / sizeof(float) / (size_t)run->longest);
+    const size_t count = (size_t)rows * (size_t)run->longest;
     for (size_t i = 0; i < count; i++) { /* NaN fails both comparisons */
         QKV_FAIL_IF(!(input->mask[i] <= FLOAT_MAX), QKV_ARGUMENT, "mask value", input->mask[i], 0);
     }
@@ -109,7 +112,6 @@ static qkv_status check_input(const qkv_model *model, const qkv_input *input, qk
 static void lay_out(qkv_run *run, qkv_arena *arena, const qkv_input *input) {
     const qkv_config *c = &run->model->config;
     const size_t layers = (size_t)c->layers, tokens = (size_t)run->capacity;
-    const qkv_sequence all = {.padded = run->capacity};
 
     run->sequences = qkv_arena_take(arena, (size_t)input->sequences, sizeof(qkv_sequence));
     run->ids = qkv_arena_take(arena, tokens, sizeof(int32_t));
@@ -128,11 +130,11 @@ static void lay_out(qkv_run *run, qkv_arena *arena, const qkv_input *input) {
         run->sin = qkv_arena_take(arena, longest, angles * sizeof(float));
     }
     if (c->buckets > 0) run->relative = qkv_arena_take(arena, 2 * longest - 1, (size_t)c->heads * sizeof(float));
-    run->keys_layer = qkv_keys_size(c, &all);
-    run->values_layer = qkv_values_size(c, &all);
-    run->x = qkv_arena_take(arena, (layers + 1) * tokens, (size_t)c->width * sizeof(float));
-    run->keys = qkv_arena_take(arena, layers, run->keys_layer * sizeof(float));
-    run->values = qkv_arena_take(arena, layers, run->values_layer * sizeof(float));
+    run->keys_layer = qkv_arena_product(arena, tokens, qkv_keys_size(c));
+    run->values_layer = qkv_arena_product(arena, tokens, qkv_values_size(c));
+    run->x = qkv_arena_take(arena, qkv_arena_product(arena, layers + 1, tokens), (size_t)c->width * sizeof(float));
+    run->keys = qkv_arena_take(arena, qkv_arena_product(arena, layers, run->keys_layer), sizeof(float));
+    run->values = qkv_arena_take(arena, qkv_arena_product(arena, layers, run->values_layer), sizeof(float));
     qkv_scratch_take(&run->scratch, arena, c, run->capacity, run->capacity);
     run->glance = qkv_arena_take(arena, tokens, (3 + QKV_ROWS_MAX) * sizeof(float));
 }
