@@ -1,6 +1,6 @@
-/* Both kernels: y = activation(x) * up, without up when it is NULL. A part of the row at a time, in three passes over it: one
- * chain of some forty dependent steps would leave most of the processor idle. y may be either input, since an element is
- * written last. */
+/* Both kernels: y = activation(x) * up, without up when it is NULL. A part of the row at a time, in three passes over
+ * it: one chain of some forty dependent steps would leave most of the processor idle. y may be either input, since an
+ * element is written last. */
 #include "activation_f32.h"
 #include "kernels.h"
 #include "simd.h"

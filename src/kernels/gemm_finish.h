@@ -1,6 +1,6 @@
-/* gemm_finish.h - the last step of every GEMM, one output or four at a time: the scales of q10 and q8, then what qkv_gemm
- * asks for. Multiplications and additions stay apart even in the relaxed build: there is nothing to gain here, and
- * every step of a run that is shown keeps its own rounding. */
+/* gemm_finish.h - the last step of every GEMM, one output or four at a time: the scales of q10 and q8, then what
+ * qkv_gemm asks for. Multiplications and additions stay apart even in the relaxed build: there is nothing to gain
+ * here, and every step of a run that is shown keeps its own rounding. */
 #ifndef QKV_KERNELS_GEMM_FINISH_H
 #define QKV_KERNELS_GEMM_FINISH_H
 

@@ -1,7 +1,7 @@
 /* gemm_i16.h - the integer GEMMs of gemm_q10_simd.c and gemm_q8_simd.c: the same tiles as gemm_f32_simd.c, where a step
- * takes a pair of k and i32x4.dot_i16x8_s adds both products. It is plain SIMD, ahead of the relaxed int8 dot products on
- * most machines, and leaves room for 10-bit weights. Weights are addressed by bytes, BYTES (1 or 2) each; those of one
- * byte are widened as they come. */
+ * takes a pair of k and i32x4.dot_i16x8_s adds both products. It is plain SIMD, ahead of the relaxed int8 dot products
+ * on most machines, and leaves room for 10-bit weights. Weights are addressed by bytes, BYTES (1 or 2) each; those of
+ * one byte are widened as they come. */
 #ifndef QKV_KERNELS_GEMM_I16_H
 #define QKV_KERNELS_GEMM_I16_H
 
@@ -61,8 +61,8 @@ ALWAYS_INLINE void choose_tile(int32_t *sums, const int16_t *a, const int8_t *w,
     }
 }
 
-/* A product always needs a register, so blocks of five and six rows go in two: 18 % faster in Node 20, the same in later
- * V8. */
+/* A product always needs a register, so blocks of five and six rows go in two: 18 % faster in Node 20, the same in a
+ * later V8. */
 ALWAYS_INLINE void block_tile(int32_t *sums, const int16_t *a, const int8_t *w, size_t panel_bytes, int pairs, int rows,
                               int panels, any_integer_tile *any_tile) {
     const int first = rows > 4 ? 3 : rows;

@@ -1,5 +1,5 @@
-/* Two passes over a row block: factors first, then integers, some columns at a time. A pair of int16 is one element of 32
- * bits from there on, so packing is that of f32. */
+/* Two passes over a row block: factors first, then integers, some columns at a time. A pair of int16 is one element of
+ * 32 bits from there on, so packing is that of f32. */
 #include "kernels.h"
 #include "quantize_row.h"
 #include "simd.h"

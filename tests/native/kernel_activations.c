@@ -81,7 +81,7 @@ static double sweep(int activation, uint32_t sign) {
     return worst;
 }
 
-/* Zeros, infinities and NaN, as PyTorch has them; but GELU has its limit at -infinity, and the sign of a zero may go. */
+/* Zeros, infinities and NaN as in PyTorch; but GELU has its limit at -infinity, and the sign of a zero may go. */
 static void check_limits(int activation) {
     const float x[5] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN};
     const char *name = promises[activation].name;

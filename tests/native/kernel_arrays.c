@@ -1,4 +1,4 @@
-/* What the tests of kernels that walk along rows share: arrays of every length and alignment, and sweeps over floats. */
+/* What the tests of kernels along rows share: arrays of every length and alignment, and sweeps over floats. */
 #include "kernel_tests.h"
 
 #include <string.h>

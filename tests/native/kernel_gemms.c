@@ -243,12 +243,13 @@ static void check_integer_gemm(int bytes, int rows, int k, int cols, bool extrem
                             .simd = guarded(out_size, 4, k % 4),
                             .before = guarded(out_size, 4, 0)};
 
+    const int extreme_weight = bytes == 1 ? -128 : 511;
     fill(c.x, (size_t)(rows * k), FILL_NORMAL);
     fill(c.w_scales, padded, FILL_NORMAL);
     fill(c.before, out_size, FILL_NORMAL);
     for (int i = 0; extreme && i < rows * k; i++) c.x[i] = -2.0f;
     for (size_t i = 0; i < w_size; i++) {
-        c.w[i] = (int16_t)(extreme ? c.most : (int)(random_bits() % (uint32_t)(2 * c.most + 1)) - c.most);
+        c.w[i] = (int16_t)(extreme ? extreme_weight : (int)(random_bits() % (uint32_t)(2 * c.most + 1)) - c.most);
         if (c.narrow) c.narrow[i] = (int8_t)c.w[i];
     }
     memcpy(c.scalar, c.before, out_size * 4);

@@ -102,8 +102,9 @@ static void check_integer_row(const int16_t *block, int size, int r, float scale
 }
 
 static void check_pack_i16(int rows, int k, int most) {
+    const int weight = most == QKV_Q8_MAX ? 128 : 511;
     const size_t stride = (size_t)(k + rows % 3), row_size = round_up(k, 2), count = (size_t)rows * row_size;
-    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / ((long long)most * (k < 1536 ? k : 1536)));
+    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / ((long long)weight * (k < 1536 ? k : 1536)));
     const int amax = bound < INT16_MAX ? (int)bound : INT16_MAX;
     float *x = guarded((size_t)rows * stride, 4, rows % 4);
     float *scales = guarded((size_t)rows, 4, 1), *simd_scales = guarded((size_t)rows, 4, 2);

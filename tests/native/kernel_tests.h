@@ -58,8 +58,8 @@ void check_in_place(const arrays *a, const float *in_place, int n, const char *n
 
 #define SWEEP_BATCH 4096
 
-/* The next SWEEP_BATCH floats from *bits on, some way apart, the last ones `last`; `sign` is 0 or the sign bit. False at
- * the end. */
+/* The next SWEEP_BATCH floats from *bits on, some way apart, those beyond `last` being `last`; `sign` is 0 or the sign
+ * bit. False at the end. */
 bool sweep_batch(float *x, uint32_t *bits, uint32_t last, uint32_t sign);
 
 uint32_t bits_of(float x);
