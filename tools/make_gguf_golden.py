@@ -8,6 +8,8 @@ blocks.bin   for each block type: its name (8 bytes, padded with NUL), values an
              blocks (u32 each), the blocks, and the floats that gguf.dequantize makes of them. Little endian.
 tiny.gguf    a file of every kind of metadata and every readable tensor type
 tiny.json    what gguf.GGUFReader says of it: metadata, and of each tensor the type, shape and sha256 of its bytes
+names.json   with --models: for small models in the form of transformers (folders of config.v4.json and model.safetensors) the
+             config and of each tensor its name, its name in GGUF (gguf.get_tensor_name_map) and its shape
 """
 
 import argparse
@@ -107,15 +109,45 @@ def describe(path):
     }
 
 
+ARCHITECTURES = {
+    "llama": "LLAMA", "llama3_rope": "LLAMA", "mistral": "LLAMA", "qwen2": "QWEN2", "qwen3": "QWEN3", "gemma2": "GEMMA2",
+    "gemma3": "GEMMA3", "phi": "PHI2", "gpt_neox": "GPTNEOX", "gpt2": "GPT2", "gpt2_untied": "GPT2", "bert": "BERT",
+}  # fmt: skip
+
+
+def names_of(folder, arch):
+    data = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[arch], 16)
+    tensors = []
+    for name, info in json.loads(data[8 : 8 + length]).items():
+        stem = name.removeprefix("bert.") if arch == "BERT" else name
+        known = names.get_name(stem, try_suffixes=(".weight", ".bias")) if name != "__metadata__" else None
+        if known is not None:
+            tensors.append([name, known, info["shape"]])
+    config = json.loads((folder / "config.v4.json").read_text())
+    return {"architecture": gguf.MODEL_ARCH_NAMES[gguf.MODEL_ARCH[arch]], "config": config, "tensors": tensors}
+
+
+def write_names(path, models):
+    found = {case: names_of(models / case, arch) for case, arch in ARCHITECTURES.items()}
+    lines = [f"{json.dumps(case)}: {json.dumps(about, separators=(',', ':'))}" for case, about in found.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--models", type=pathlib.Path)
+    options = parser.parse_args()
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     write_blocks(folder / "blocks.bin")
     write_file(folder / "tiny.gguf")
     text = json.dumps(describe(folder / "tiny.gguf"), indent=1, ensure_ascii=False)
     (folder / "tiny.json").write_text(text + "\n", encoding="utf-8")
+    if options.models:
+        write_names(folder / "names.json", options.models)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ export function ggufRowBytes({ dtype, shape }) {
  * @returns {Promise<Gguf>}
  */
 export async function openGguf(source, file, { signal } = {}) {
-  const label = `${source.name}/${file}`;
+  const label = source.gguf === file ? source.name : `${source.name}/${file}`;
   const opened = await openHeader(source, file, label, signal);
   try {
     const { header } = opened;

@@ -23,6 +23,7 @@
  * @typedef {object} Asked
  * @property {Numbers} numbers
  * @property {(key: string) => number | null} number of the architecture's metadata, null where it is not there
+ * @property {(key: string) => boolean[] | null} flags one for each layer, null where there is no such list
  * @property {(name: string) => number[] | null} shape of a tensor of the file, null where it is not there
  */
 /**
@@ -97,15 +98,24 @@ function decoder({ numbers, number, shape }) {
 function gemma(asked, { layers, width }) {
   const { numbers, number } = asked;
   const isLargest = numbers.layers === layers && numbers.width === width;
+  const scale = number('attention.scale');
   return {
     ...decoder(asked),
     hidden_activation: 'gelu_pytorch_tanh',
-    query_pre_attn_scalar: isLargest ? numbers.width / numbers.heads : numbers.headDim,
+    query_pre_attn_scalar: scale !== null ? scale ** -2 : isLargest ? numbers.width / numbers.heads : numbers.headDim,
     attn_logit_softcapping: number('attn_logit_softcapping'),
     final_logit_softcapping: number('final_logit_softcapping'),
     sliding_window: numbers.window,
     qkv_norm_shift: 0,
   };
+}
+
+/** Every so many layers one sees all, or a list says which. @param {Asked} asked @returns {Config} */
+function slidingLayers({ number, flags }) {
+  const key = 'attention.sliding_window_pattern';
+  const list = flags(key);
+  if (list === null) return { sliding_window_pattern: number(key) ?? 6 };
+  return { layer_types: list.map((isSliding) => (isSliding ? 'sliding_attention' : 'full_attention')) };
 }
 
 /** @type {Record<string, Architecture>} */
@@ -136,6 +146,15 @@ const BY_NAME = {
     }),
     names: { ...DECODER_NAMES, ...HEAD_NORMS },
   },
+  gemma: {
+    config: (asked) => ({
+      ...decoder(asked),
+      model_type: 'gemma',
+      hidden_activation: 'gelu_pytorch_tanh',
+      qkv_norm_shift: 0,
+    }),
+    names: DECODER_NAMES,
+  },
   gemma2: {
     config: (asked) => ({ ...gemma(asked, GEMMA2_27B), model_type: 'gemma2' }),
     names: GEMMA_NAMES,
@@ -145,7 +164,7 @@ const BY_NAME = {
       ...gemma(asked, GEMMA3_27B),
       model_type: 'gemma3_text',
       rope_local_base_freq: asked.number('rope.freq_base_swa') ?? 10_000,
-      sliding_window_pattern: asked.number('attention.sliding_window_pattern') ?? 6,
+      ...slidingLayers(asked),
     }),
     names: { ...GEMMA_NAMES, ...HEAD_NORMS },
   },

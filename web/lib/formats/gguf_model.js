@@ -44,7 +44,12 @@ export function ggufModel(header, label, divisors) {
   const { metadata } = header;
   const numbers = readNumbers(asking, name, architecture, divisors);
   /** @type {Asked} */
-  const asked = { numbers, number: (key) => asking.optional(`${name}.${key}`), shape: asking.shape };
+  const asked = {
+    numbers,
+    number: (key) => asking.optional(`${name}.${key}`),
+    flags: (key) => asking.flags(`${name}.${key}`, numbers.layers),
+    shape: asking.shape,
+  };
   const config = { ...architecture.config(asked), ...tokenIds(asking) };
   const license = metadata.get('general.license');
   return {
@@ -81,6 +86,11 @@ function createAsking({ metadata, tensors }, label) {
     optional,
     /** @param {string} name */
     shape: (name) => shapes.get(name) ?? null,
+    /** @param {string} key @param {number} count @returns {boolean[] | null} */
+    flags(key, count) {
+      const value = metadata.get(key);
+      return value instanceof Uint8Array && value.length === count ? Array.from(value, (one) => one === 1) : null;
+    },
     /** A whole number above 0. @param {string} key @param {number} [missing] @returns {number} */
     count(key, missing) {
       const value = optional(key) ?? missing;
