@@ -83,7 +83,7 @@ static void columns(const qkv_gemm *g, const float *a, const float *w, int n, in
         }
         float sums[QKV_ROWS_MAX * QKV_PANEL];
         any_tile(sums, (size_t)width, a, w, g->panel_stride, g->k, block, panels);
-        finish_tile(g, NULL, sums, panels, m, block, n);
+        qkv_finish_tile(g, NULL, sums, panels, m, block, n);
     }
 }
 

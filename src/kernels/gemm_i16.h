@@ -114,7 +114,7 @@ ALWAYS_INLINE void integer_gemm(const qkv_gemm *g, const int16_t *a, const float
             float sums[QKV_ROWS_MAX * QKV_PANEL];
             block = qkv_row_block(g->rows - m);
             all_chunks(sums, rows, w + (size_t)p * panel_bytes, panel_bytes, g->k, block, panels, any_tile, BYTES);
-            finish_tile(g, &scales, sums, panels, m, block, p * QKV_PANEL);
+            qkv_finish_tile(g, &scales, sums, panels, m, block, p * QKV_PANEL);
         }
     }
 }
