@@ -10,6 +10,8 @@ tiny.gguf    a file of every kind of metadata and every readable tensor type
 tiny.json    what gguf.GGUFReader says of it: metadata, and of each tensor the type, shape and sha256 of its bytes
 names.json   with --models: for small models in the form of transformers (folders of config.v4.json and model.safetensors) the
              config and of each tensor its name, its name in GGUF (gguf.get_tensor_name_map) and its shape
+smollm2.json with --smollm2: of the first and the last layer and the last norm of that file the type, the shape and the sha256
+             of the floats that gguf.dequantize makes
 """
 
 import argparse
@@ -135,10 +137,26 @@ def write_names(path, models):
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
+def write_smollm2(path, file):
+    reader = gguf.GGUFReader(file)
+    found = {
+        t.name: {
+            "type": t.tensor_type.name,
+            "shape": [int(n) for n in reversed(t.shape)],
+            "sha256_f32": hashlib.sha256(gguf.dequantize(t.data, t.tensor_type).astype("<f4").tobytes()).hexdigest(),
+        }
+        for t in reader.tensors
+        if t.name.startswith(("blk.0.", "blk.29.", "output_norm."))
+    }
+    lines = [f"{json.dumps(name)}: {json.dumps(about)}" for name, about in found.items()]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--models", type=pathlib.Path)
+    parser.add_argument("--smollm2", type=pathlib.Path)
     options = parser.parse_args()
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -148,6 +166,8 @@ def main():
     (folder / "tiny.json").write_text(text + "\n", encoding="utf-8")
     if options.models:
         write_names(folder / "names.json", options.models)
+    if options.smollm2:
+        write_smollm2(folder / "smollm2.json", options.smollm2)
 
 
 if __name__ == "__main__":

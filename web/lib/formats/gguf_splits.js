@@ -45,9 +45,11 @@ const LLAMA_BPE = { ...GPT2, preTokenizer: isolated(LLAMA3), ignoreMerges: true,
 
 /** @type {[string[], Split][]} */
 const KNOWN = [
-  [['gpt-2', 'gpt2', 'phi-2', 'olmo', 'jais', 'mpt', 'exaone4', 'trillion'], GPT2],
+  [['gpt-2', 'gpt2', 'phi-2', 'jais', 'mpt', 'exaone4', 'trillion'], GPT2],
+  // The vocabulary of GPT-NeoX and Pythia.
+  [['olmo'], { ...GPT2, normalizer: { type: 'NFC' } }],
   [['smollm', 'starcoder', 'refact', 'command-r', 'codeshell', 'exaone', 'minerva-7b'], DIGITS],
-  [['llama-bpe', 'llama3', 'llama-v3', 'falcon3', 'pixtral'], LLAMA_BPE],
+  [['llama-bpe', 'llama3', 'llama-v3', 'falcon3'], LLAMA_BPE],
   [['smaug-bpe', 'dbrx'], { ...GPT2, preTokenizer: isolated(LLAMA3) }],
   [['qwen2', 'deepseek-r1-qwen', 'megrez'], { ...GPT2, preTokenizer: isolated(QWEN2), normalizer: { type: 'NFC' } }],
   [['tekken'], { ...LLAMA_BPE, preTokenizer: isolated(TEKKEN) }],
@@ -68,5 +70,6 @@ export const splitNames = () => [...SPLITS.keys()].join(', ');
 export function splitOf(name, architecture, vocab) {
   if (name !== undefined && name !== 'default') return SPLITS.get(name);
   if (architecture === 'qwen2' || architecture === 'qwen3') return SPLITS.get('qwen2');
+  if (architecture === 'gptneox') return SPLITS.get('olmo');
   return architecture === 'llama' && vocab >= LLAMA3_VOCAB ? LLAMA_BPE : GPT2;
 }

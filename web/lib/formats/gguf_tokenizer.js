@@ -292,10 +292,13 @@ function unigram(vocabulary) {
   if (map !== null && !(map instanceof Uint8Array || map instanceof Int8Array)) {
     throw refusal(label, 'precompiled_charsmap', kindOf(map), 'bytes');
   }
-  const metaspace = { type: 'Metaspace', replacement: SPACE, prepend_scheme: 'always', split: true };
+  const prefix = flagAt(vocabulary, 'add_space_prefix', true) ? 'always' : 'never';
+  const metaspace = { type: 'Metaspace', replacement: SPACE, prepend_scheme: prefix, split: true };
+  // Runs of spaces count as one, unless the file says that they do not.
+  const isTidy = flagAt(vocabulary, 'remove_extra_whitespaces', true);
   return assemble(vocabulary, {
     normalizer: map === null ? null : { type: 'Precompiled', precompiled_charsmap: base64(map) },
-    preTokenizer: { type: 'Sequence', pretokenizers: [{ type: 'WhitespaceSplit' }, metaspace] },
+    preTokenizer: isTidy ? { type: 'Sequence', pretokenizers: [{ type: 'WhitespaceSplit' }, metaspace] } : metaspace,
     postProcessor: bosAndEos(vocabulary, { bos: false, eos: true, eosId: 1 }),
     decoder: metaspace,
     model: {
