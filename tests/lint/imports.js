@@ -7,7 +7,8 @@ import { sourceFiles, textOf } from './sources.js';
 
 /* A file may import those behind it in the list; a name with a slash is a folder, whose files may import each other. */
 const LIBRARY = [
-  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'weights', 'model', 'generate'],
+  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'model_preview'],
+  ...['model_file', 'model_folder', 'weights', 'tensor_rows', 'model_config', 'model', 'generate'],
   ...['continuation', 'sampler', 'new_run', 'run', 'probabilities', 'input'],
   ...[
     'interventions',
@@ -36,6 +37,7 @@ const ENGINE = [
     'block',
     'operator',
     'attention',
+    'model_weights',
     'slots',
     'model',
     'norm',
@@ -46,10 +48,10 @@ const ENGINE = [
     'ggml_blocks',
     'heap',
     'arena',
-    'config',
+    'config_check',
     'status',
   ],
-  ...['qkv', 'kernels/'],
+  ...['qkv', 'config', 'kernels/'],
 ];
 const PAGE_PACKAGES = /^(qkv|lit(\/.*)?)$/;
 

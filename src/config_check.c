@@ -1,4 +1,4 @@
-/* config.c - which configurations the engine takes. The bounds keep every size below 2^63 before it is multiplied out
+/* config_check.c - which configurations the engine takes. The bounds keep every size below 2^63 before it is multiplied out
  * with checks, and every count within int32; no real model comes near them. */
 #include "qkv.h"
 #include "status.h"

@@ -1,4 +1,4 @@
-/* model.c - weights on their way in: the model's memory, what has come, what is missing. */
+/* model_weights.c - weights on their way in: the memory of a model, what has come, what is missing. */
 #include "model.h"
 
 #include "planes.h"
