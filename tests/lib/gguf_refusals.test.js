@@ -120,7 +120,16 @@ const METADATA = [
     /got 32, want 64, the width of the token/,
   ],
   ['no width', [['llama.embedding_length', U32, null]], 'config', /embedding_length": got "nothing"/],
-  ['experts', [['llama.expert_count', U32, 8]], 'unsupported', /experts: got 8/],
+  ['an adapter', [['general.type', STRING, 'adapter']], 'unsupported', /general\.type": got "adapter", want model/],
+  ['a decoder that sees what is behind', [['llama.attention.causal', BOOL, false]], 'unsupported', /causal": got 0/],
+  [
+    'logits that are scaled',
+    [['llama.logit_scale', F32, 0.5]],
+    'unsupported',
+    /logit_scale": got 0\.5, want 1 or nothing/,
+  ],
+  ['biases by distance', [['llama.attention.max_alibi_bias', F32, 8]], 'unsupported', /max_alibi_bias": got 8/],
+  ['experts', [['llama.expert_count', U32, 8]], 'unsupported', /expert_count": got 8, want 0 or nothing/],
   [
     'half a head that is rotated',
     [['llama.rope.dimension_count', U32, 8]],
@@ -152,6 +161,12 @@ const METADATA = [
     [['tokenizer.ggml.tokens', ARRAY, { of: I32, values: [1, 2] }]],
     'tokenizer',
     /tokens": got/,
+  ],
+  [
+    'more tokens than the table has rows',
+    [['tokenizer.ggml.tokens', ARRAY, { of: STRING, values: [...'abcdefghi'] }]],
+    'tokenizer',
+    /got "9 tokens", want a list of 1 to 8 texts/,
   ],
   ['no tokens', [['tokenizer.ggml.tokens', ARRAY, { of: STRING, values: [] }]], 'tokenizer', /tokens": got "0 tokens"/],
   [

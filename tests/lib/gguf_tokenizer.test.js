@@ -96,7 +96,7 @@ const CASES = [
 
 for (const [name, told] of CASES) {
   test(`${name}: ids after a way through GGUF are those of the original`, () => {
-    const json = ggufTokenizer(metadataOf(goldenJson(name), told), 'f.gguf');
+    const json = ggufTokenizer(metadataOf(goldenJson(name), told), 'f.gguf', 4096);
     const tokenizer = createTokenizer(json, { vocab: 4096, maxTokens: 1e9 });
     let checks = 0;
     for (const { text, pair, golden } of goldenCases(name)) {
@@ -113,7 +113,7 @@ test('parts that the file only names are the published ones', () => {
   for (const name of ['gpt2', 'smollm2', 'llama3', 'qwen2']) {
     const told = CASES.find(([one]) => one === name)?.[1] ?? {};
     const original = goldenJson(name);
-    const json = /** @type {Json} */ (ggufTokenizer(metadataOf(original, told), 'f.gguf'));
+    const json = /** @type {Json} */ (ggufTokenizer(metadataOf(original, told), 'f.gguf', 4096));
     assert.deepEqual(json.normalizer, original.normalizer, name);
     assert.deepEqual(json.pre_tokenizer, original.pre_tokenizer, name);
     assert.deepEqual({ ...json.model.vocab }, original.model.vocab, name);
@@ -137,7 +137,7 @@ test('files from before the split was named go by their architecture', () => {
     for (const pre of [undefined, 'default']) {
       const metadata = metadataOf(original, { model: 'gpt2', ...(pre === undefined ? {} : { pre }) });
       metadata.set('general.architecture', architecture ?? '');
-      const json = /** @type {Json} */ (ggufTokenizer(metadata, 'f.gguf'));
+      const json = /** @type {Json} */ (ggufTokenizer(metadata, 'f.gguf', 4096));
       assert.equal(json.normalizer?.type, want);
     }
   }
@@ -150,7 +150,7 @@ test('BOS and EOS are added as the file says', () => {
     add_bos_token: true,
     add_eos_token: true,
   });
-  const tokenizer = createTokenizer(ggufTokenizer(metadata, 'f.gguf'), { vocab: 4096, maxTokens: 99 });
+  const tokenizer = createTokenizer(ggufTokenizer(metadata, 'f.gguf', 4096), { vocab: 4096, maxTokens: 99 });
   const { ids, typeIds } = tokenizer.encode('a', 'b');
   const words = Array.from(ids, (id) => (id < 3 ? id : 'x'));
   assert.deepEqual(words, [0, 'x', 1, 0, 'x', 1]);
@@ -170,7 +170,7 @@ test('runs of spaces that SentencePiece keeps are made by merging, other user-de
       'tokenizer.ggml.add_bos_token': false,
     }),
   );
-  const json = /** @type {Json} */ (ggufTokenizer(metadata, 'f.gguf'));
+  const json = /** @type {Json} */ (ggufTokenizer(metadata, 'f.gguf', 4096));
   assert.deepEqual(
     json.added_tokens.map((/** @type {Json} */ token) => token.content),
     ['<unk>', '<s>', '</s>', '\n\n'],

@@ -65,10 +65,10 @@ export async function openGguf(source, file, { signal } = {}) {
   try {
     const { header } = opened;
     const divisors = await readDivisors(source, file, label, opened, signal);
-    const { config, placesOf } = ggufModel(header, label, divisors);
+    const { config, vocab, placesOf } = ggufModel(header, label, divisors);
     const placed = header.tensors.flatMap((tensor) => placesOf(tensor));
     checkTypes(label, placed);
-    const tokenizer = ggufTokenizer(header.metadata, label);
+    const tokenizer = ggufTokenizer(header.metadata, label, vocab);
     const name = header.metadata.get('general.name');
     let wasRead = false;
     return {

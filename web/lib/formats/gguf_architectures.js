@@ -38,6 +38,7 @@
  * @property {string[]} [stacked] tensors that hold all queries, then all keys, then all values, where transformers has those of
  *   one head side by side
  * @property {boolean} [partial] rotates a part of the head
+ * @property {boolean} [isEncoder] sees the tokens behind
  */
 
 const DECODER_NAMES = {
@@ -244,6 +245,7 @@ const BY_NAME = {
     },
   },
   bert: {
+    isEncoder: true,
     config: ({ numbers: { layers, width, ffn, heads, vocab }, number, shape }) => ({
       model_type: 'bert',
       hidden_size: width,

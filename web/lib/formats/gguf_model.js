@@ -23,12 +23,27 @@ import { quoted } from './gguf_header.js';
  * @property {boolean} isKnown transformers has it
  * @property {RowOrder | null} order where its rows stand in the file
  */
-/** @typedef {{ config: Config, placesOf: (tensor: GgufTensor) => Placed[] }} GgufModel */
+/** @typedef {{ config: Config, vocab: number, placesOf: (tensor: GgufTensor) => Placed[] }} GgufModel */
 
 /** A layer's number in a tensor's name. */
 const LAYER = /^blk\.(0|[1-9][0-9]{0,5})\./;
 /** How Llama 3.1 and later stretch the slow rotations; the factor is in the file. */
 const LLAMA3 = { low_freq_factor: 1, high_freq_factor: 4, original_max_position_embeddings: 8192 };
+/**
+ * What would change the computation in a way that config.json has no word for in these families: the value that changes nothing.
+ * @type {Record<string, number>}
+ */
+const NEUTRAL = {
+  expert_count: 0,
+  nextn_predict_layers: 0,
+  logit_scale: 1,
+  embedding_scale: 1,
+  residual_scale: 1,
+  'attention.clamp_kqv': 0,
+  'attention.max_alibi_bias': 0,
+  'rope.scaling.attn_factor': 1,
+  'rope.scaling.yarn_log_multiplier': 0,
+};
 const DIVISOR_TOLERANCE = 1e-4;
 const LARGEST_DIVISOR = 1e6;
 
@@ -54,6 +69,7 @@ export function ggufModel(header, label, divisors) {
   const license = metadata.get('general.license');
   return {
     config: typeof license === 'string' ? { ...config, license } : config,
+    vocab: numbers.vocab,
     placesOf: createPlaces(label, architecture, numbers),
   };
 }
@@ -104,6 +120,10 @@ function createAsking({ metadata, tensors }, label) {
 function architectureOf({ label, metadata, refusal }) {
   const name = metadata.get('general.architecture');
   if (typeof name !== 'string') throw refusal('general.architecture', name, 'the name of an architecture');
+  const kind = metadata.get('general.type') ?? 'model';
+  if (kind !== 'model') {
+    throw new QkvError('unsupported', `${label}: metadata "general.type"`, { got: kind, want: 'model' });
+  }
   const parts = metadata.get('split.count') ?? 0;
   if (parts !== 0 && parts !== 1) {
     const fix = 'Join the parts first: llama-gguf-split --merge.';
@@ -127,8 +147,7 @@ function readNumbers(asking, name, architecture, divisors) {
   const { vocab, width } = tableShape(asking, name);
   const layers = count(`${name}.block_count`);
   checkLayers(asking, `${name}.block_count`, layers);
-  const experts = optional(`${name}.expert_count`) ?? 0;
-  if (experts !== 0) throw new QkvError('unsupported', `${label}: experts`, { got: experts, want: 'a model without' });
+  checkNeutral(asking, name, architecture);
   const heads = count(`${name}.attention.head_count`);
   const headDim = count(`${name}.attention.key_length`, width / heads);
   const valueDim = count(`${name}.attention.value_length`, headDim);
@@ -154,6 +173,18 @@ function readNumbers(asking, name, architecture, divisors) {
     window: window === 0 ? null : window,
     rope: readRope(asking, name, ropeDims, divisors),
   };
+}
+
+/** @param {Asking} asking @param {string} name @param {Architecture} architecture */
+function checkNeutral({ label, optional }, name, { isEncoder = false }) {
+  const expected = Object.entries({ ...NEUTRAL, 'attention.causal': Number(!isEncoder) });
+  for (const [part, want] of expected) {
+    const key = `${name}.${part}`;
+    const got = optional(key) ?? want;
+    if (got === want) continue;
+    const fix = 'This version computes nothing else for this architecture.';
+    throw new QkvError('unsupported', `${label}: metadata ${quoted(key)}`, { got, want: `${want} or nothing`, fix });
+  }
 }
 
 /** The token table says how large vocabulary and width are; the metadata must agree. @param {Asking} asking @param {string} name */
@@ -199,14 +230,11 @@ function readRope(asking, name, dims, divisors) {
   const isLinear = type === 'linear' || (type === 'none' && factor !== 1);
   if (isLinear) return { rope_theta: theta, rope_scaling: factor === 1 ? null : { rope_type: 'linear', factor } };
   if (type === 'none') return { rope_theta: theta, rope_scaling: null };
-  return {
-    rope_theta: theta,
-    rope_scaling: {
-      rope_type: type,
-      factor,
-      original_max_position_embeddings: optional(`${name}.rope.scaling.original_context_length`),
-    },
-  };
+  const original = optional(`${name}.rope.scaling.original_context_length`);
+  const scaling = { rope_type: type, factor, original_max_position_embeddings: original };
+  const [fast, slow] = ['fast', 'slow'].map((part) => optional(`${name}.rope.scaling.yarn_beta_${part}`));
+  const betas = { ...(fast === null ? {} : { beta_fast: fast }), ...(slow === null ? {} : { beta_slow: slow }) };
+  return { rope_theta: theta, rope_scaling: { ...scaling, ...betas } };
 }
 
 /**

@@ -37,9 +37,10 @@ const BASE64_PART = 8_192;
 /**
  * @param {Metadata} metadata
  * @param {string} label of the file
+ * @param {number} rows of the token table
  * @returns {TokenizerJson | null} null when the file has no vocabulary
  */
-export function ggufTokenizer(metadata, label) {
+export function ggufTokenizer(metadata, label, rows) {
   const model = metadata.get(`${TOKENIZER}model`);
   if (model === undefined || model === 'none' || model === 'no_vocab') return null;
   const make = typeof model === 'string' ? MODELS.get(model) : undefined;
@@ -47,7 +48,7 @@ export function ggufTokenizer(metadata, label) {
     const want = [...MODELS.keys()].join(', ');
     throw new QkvError('unsupported', `${label}: metadata "${TOKENIZER}model"`, { got: model, want });
   }
-  return make(readVocabulary(metadata, label));
+  return make(readVocabulary(metadata, label, Math.min(rows, MAX_TOKENS)));
 }
 
 /** @type {ReadonlyMap<string, (vocabulary: Vocabulary) => TokenizerJson>} */
@@ -58,12 +59,12 @@ const MODELS = new Map([
   ['bert', wordPiece],
 ]);
 
-/** @param {Metadata} metadata @param {string} label @returns {Vocabulary} */
-function readVocabulary(metadata, label) {
+/** @param {Metadata} metadata @param {string} label @param {number} most tokens @returns {Vocabulary} */
+function readVocabulary(metadata, label, most) {
   const tokens = metadata.get(`${TOKENIZER}tokens`);
-  if (!isTexts(tokens) || tokens.length === 0 || tokens.length > MAX_TOKENS) {
+  if (!isTexts(tokens) || tokens.length === 0 || tokens.length > most) {
     const got = isTexts(tokens) ? `${tokens.length} tokens` : kindOf(tokens);
-    throw refusal(label, 'tokens', got, `a list of 1 to ${MAX_TOKENS} texts`);
+    throw refusal(label, 'tokens', got, `a list of 1 to ${most} texts, rows of the token table`);
   }
   const types = numbersAt(metadata, label, 'token_type', tokens.length) ?? new Int32Array(tokens.length).fill(NORMAL);
   if (new Set(tokens).size !== tokens.length) checkTwice(tokens, label);

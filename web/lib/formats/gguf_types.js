@@ -39,6 +39,8 @@ export const GGUF_TYPES = new Map([
   type(34, 'TQ1_0', 256, 54),
   type(35, 'TQ2_0', 256, 66),
   type(39, 'MXFP4', 32, 17),
+  type(40, 'NVFP4', 64, 36),
+  type(41, 'Q1_0', 128, 18),
 ]);
 
 /** The types that weights may have which are wanted; others may stand in the file and are skipped. */
