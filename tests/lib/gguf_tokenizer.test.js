@@ -124,8 +124,23 @@ test('parts that the file only names are the published ones', () => {
 
 test('ties between merges: longer left sides, then longer right sides, then smaller ids first', () => {
   const tokens = ['a', 'b', 'ab', 'aba', 'ba', '😀', '😀a', 'no'];
-  const merges = mergesOf(tokens, [0, 0, -1, -1, -1, 0, -1, 9], (id) => id !== 7);
+  const merges = mergesOf(tokens, [0, 0, -1, -1, -1, 0, -1, 9], (id) => id !== 7) ?? [];
   assert.deepEqual(merges, ['ab a', 'a ba', 'a b', 'b a', '😀 a']);
+});
+
+test('a vocabulary whose tokens are made of each other in endless ways is refused soon', () => {
+  const tokens = Array.from({ length: 3000 }, (_, i) => 'a'.repeat(i + 1));
+  /** @type {Metadata} */
+  const metadata = new Map(
+    Object.entries({
+      'tokenizer.ggml.model': 'llama',
+      'tokenizer.ggml.tokens': tokens,
+      'tokenizer.ggml.scores': new Float32Array(tokens.length),
+    }),
+  );
+  const started = performance.now();
+  assert.throws(() => ggufTokenizer(metadata, 'f.gguf', 4096), { code: 'tokenizer' });
+  assert.ok(performance.now() - started < 2000);
 });
 
 test('files from before the split was named go by their architecture', () => {

@@ -6,11 +6,17 @@
 
 /** @typedef {{ left: string, right: string, leftId: number, rightId: number, score: number, size: number, rest: number }} Merge */
 
+/** SentencePiece makes pieces of 16 characters unless told otherwise; longer ones than this are no product of merges. */
+const LONGEST = 256;
+/** Published vocabularies have two merges for each token; some made to have many would take memory without end. */
+const MOST_PER_TOKEN = 8;
+const MOST = 2_000_000;
+
 /**
  * @param {string[]} tokens
  * @param {ArrayLike<number>} scores
  * @param {(id: number) => boolean} isMade whether a token may come of a merge
- * @returns {string[]} "left right"
+ * @returns {string[] | null} "left right"; null when there are more than a vocabulary can mean
  */
 export function mergesOf(tokens, scores, isMade) {
   /** @type {Map<string, number>} */
@@ -21,7 +27,10 @@ export function mergesOf(tokens, scores, isMade) {
   });
   /** @type {Merge[]} */
   const merges = [];
+  const most = Math.min(MOST, MOST_PER_TOKEN * tokens.length);
   for (const [token, id] of ids) {
+    if (merges.length > most) return null;
+    if (token.length > LONGEST) continue;
     const ways = waysToMake(token, scores[id], ids);
     ways.sort((a, b) => a.leftId - b.leftId || a.rightId - b.rightId);
     for (const way of ways) merges.push(way);

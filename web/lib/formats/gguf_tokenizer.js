@@ -261,6 +261,11 @@ function scoredBpe(vocabulary) {
   const tokens = vocabulary.tokens.map((token) => (isSpaces(token) ? token.replaceAll(' ', SPACE) : token));
   const isMade = (/** @type {number} */ id) =>
     types[id] === NORMAL || (types[id] === USER_DEFINED && isSpaces(vocabulary.tokens[id]));
+  const merges = mergesOf(tokens, scores, isMade);
+  if (merges === null) {
+    const want = 'texts that are made of each other in fewer ways';
+    throw refusal(vocabulary.label, 'tokens', `${tokens.length} tokens`, want);
+  }
   const unknown = idAt(vocabulary, 'unknown', 0);
   const replace = { type: 'Replace', pattern: { String: ' ' }, content: SPACE };
   const hasPrefix = flagAt(vocabulary, 'add_space_prefix', true);
@@ -276,7 +281,7 @@ function scoredBpe(vocabulary) {
     preTokenizer: null,
     postProcessor: bosAndEos(vocabulary, { bos: true, eos: false, bosId: 1, eosId: 2 }),
     decoder: { type: 'Sequence', decoders },
-    model: bpe(tokens, mergesOf(tokens, scores, isMade), {
+    model: bpe(tokens, merges, {
       unk_token: unknown === null ? null : tokens[unknown],
       fuse_unk: true,
       byte_fallback: Array.prototype.includes.call(types, BYTE),
