@@ -15,8 +15,16 @@ foreach(engine qkv qkv_scalar)
     target_include_directories(${engine} SYSTEM PRIVATE "${SIMDE_INCLUDE_DIR}")
 endforeach()
 
+# The engine with threads, which its tests bring.
+find_package(Threads REQUIRED)
+add_library(qkv_threads STATIC ${engine_sources})
+target_compile_definitions(qkv_threads PUBLIC QKV_THREADS)
+target_include_directories(qkv_threads PUBLIC "${QKV_SRC}" "${QKV_SRC}/kernels")
+target_include_directories(qkv_threads SYSTEM PRIVATE "${SIMDE_INCLUDE_DIR}")
+
 # Every tests/native/<name>_test.c is a program that returns 0 when all holds; it runs against both engines. Other files
-# there and in tests/reference are shared by the programs. kernels_test compares the twins itself, once.
+# there and in tests/reference are shared by the programs. kernels_test compares the twins itself, once; threads_test wants
+# the engine with threads.
 enable_testing()
 set(tests "${PROJECT_SOURCE_DIR}/tests")
 file(GLOB programs CONFIGURE_DEPENDS "${tests}/native/*_test.c")
@@ -24,6 +32,7 @@ file(GLOB shared CONFIGURE_DEPENDS "${tests}/native/*.c" "${tests}/reference/*.c
 if(programs)
     list(REMOVE_ITEM shared ${programs})
 endif()
+list(REMOVE_ITEM programs "${tests}/native/threads_test.c")
 
 # An archive, so that a program is linked with those parts only that it calls.
 add_library(test_parts STATIC ${shared})
@@ -44,3 +53,10 @@ foreach(program ${programs})
         set_tests_properties(${target} PROPERTIES TIMEOUT 300)
     endforeach()
 endforeach()
+
+add_executable(threads_test "${tests}/native/threads_test.c")
+target_include_directories(threads_test PRIVATE "${tests}/native" "${tests}/reference")
+target_compile_definitions(threads_test PRIVATE _POSIX_C_SOURCE=200809L)
+target_link_libraries(threads_test PRIVATE test_parts qkv_threads Threads::Threads m)
+add_test(NAME threads_test COMMAND threads_test)
+set_tests_properties(threads_test PROPERTIES TIMEOUT 300)

@@ -1,5 +1,7 @@
 # One bare .wasm: no JavaScript, no imports, its memory exported. The C names its exports (export_name); the heap grows the
 # memory itself, from small to what the format allows. The stack lies at address 0, so an overflow traps.
+# With threads the memory is shared and imported instead, since every thread has an instance of its own over it, and the
+# stack pointer is exported, so that each gets a stack of its own. There are no thread-local variables.
 set(initial_memory 262144)
 set(maximum_memory 4294967296)
 set(stack_size 65536)
@@ -14,6 +16,10 @@ if(QKV_RELAXED)
     list(APPEND features -mrelaxed-simd)
     target_compile_definitions(module PRIVATE QKV_RELAXED)
 endif()
+if(QKV_THREADS)
+    list(APPEND features -matomics)
+    target_compile_definitions(module PRIVATE QKV_THREADS)
+endif()
 target_compile_options(module PRIVATE ${features})
 
 # Speed is in the kernels; the rest, which only arranges their work, is built for size.
@@ -25,7 +31,7 @@ foreach(name from_f16 from_q8 from_q10 entropy_f32)
 endforeach()
 set_source_files_properties(${arranging} PROPERTIES COMPILE_OPTIONS -Os)
 
-if(QKV_EMCC)
+if(QKV_EMCC AND NOT QKV_THREADS)
     if(QKV_LLVM_MAJOR LESS 16)
         set(stack_option TOTAL_STACK)
     else()
@@ -38,4 +44,7 @@ if(QKV_EMCC)
 else()
     target_link_options(module PRIVATE --no-entry --stack-first -z stack-size=${stack_size}
         --initial-memory=${initial_memory} --max-memory=${maximum_memory} --strip-all --gc-sections)
+    if(QKV_THREADS)
+        target_link_options(module PRIVATE --shared-memory --import-memory --export=__stack_pointer)
+    endif()
 endif()

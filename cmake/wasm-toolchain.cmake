@@ -3,7 +3,7 @@
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES QKV_RELAXED)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES QKV_RELAXED QKV_THREADS)
 
 find_program(QKV_EMCC_PROGRAM emcc REQUIRED)
 file(WRITE "${CMAKE_BINARY_DIR}/llvm_major.c" "__clang_major__\n")
@@ -14,6 +14,14 @@ string(REGEX MATCH "[0-9]+$" QKV_LLVM_MAJOR "${QKV_LLVM_MAJOR}")
 if(NOT QKV_RELAXED OR QKV_LLVM_MAJOR GREATER_EQUAL 16)
     set(QKV_EMCC ON)
     set(CMAKE_C_COMPILER "${QKV_EMCC_PROGRAM}")
+    if(QKV_THREADS)
+        # emcc links shared memory only with its own threads and their JavaScript: its linker is called directly.
+        find_program(QKV_EM_CONFIG_PROGRAM em-config REQUIRED)
+        execute_process(COMMAND "${QKV_EM_CONFIG_PROGRAM}" LLVM_ROOT OUTPUT_VARIABLE QKV_LLVM_ROOT
+            OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+        find_program(QKV_EMCC_WASM_LD_PROGRAM NAMES wasm-ld wasm-ld-${QKV_LLVM_MAJOR} HINTS "${QKV_LLVM_ROOT}" REQUIRED)
+        set(CMAKE_C_LINK_EXECUTABLE "\"${QKV_EMCC_WASM_LD_PROGRAM}\" <LINK_FLAGS> <OBJECTS> -o <TARGET>")
+    endif()
 else()
     set(QKV_EMCC OFF)
     set(versions 24 23 22 21 20 19 18 17 16)

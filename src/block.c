@@ -24,13 +24,55 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
     const int32_t widest = larger(heads + 2 * c->kv_heads * c->head_dim, ffn);
     const int32_t embed = larger(c->width, c->embed_width), narrow = larger(embed, c->head_width);
 
-    scratch->q = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
-    scratch->context = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
-    scratch->wide = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)widest * sizeof(float));
-    scratch->narrow = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)narrow * sizeof(float));
-    scratch->normed = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)embed * sizeof(float));
-    qkv_packed_take(&scratch->packed, arena, QKV_TOKENS_AT_ONCE, larger(larger(narrow, c->ffn), heads));
-    qkv_attention_scratch_take(&scratch->attention, arena, longest, c->head_dim);
+    float *q = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
+    float *context = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
+    for (int32_t slot = 0; slot < qkv_pool_slots(); slot++, scratch++) {
+        scratch->q = q;
+        scratch->context = context;
+        scratch->wide = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)widest * sizeof(float));
+        scratch->narrow = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)narrow * sizeof(float));
+        scratch->normed = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)embed * sizeof(float));
+        qkv_packed_take(&scratch->packed, arena, QKV_TOKENS_AT_ONCE, larger(larger(narrow, c->ffn), heads));
+        qkv_attention_scratch_take(&scratch->attention, arena, longest, c->head_dim);
+    }
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------ */
+
+#define LEAST_ROWS 32 /* of a part: every part reads all the weights */
+
+/* Work on the fresh tokens, cut by rows. Where there are too few of them it is one part, whose matrix products are cut by
+ * columns instead. */
+typedef struct row_region {
+    const qkv_block *block;
+    float *next;
+    int32_t parts;
+} row_region;
+
+/* The block as a thread has it: with scratch of its own. */
+static qkv_block of_slot(const qkv_block *b, int32_t slot) {
+    qkv_block own = *b;
+    own.scratch += slot;
+    return own;
+}
+
+/* The fresh tokens [*out_first, ...) of a part; returns how many. */
+static int32_t rows_of_part(const row_region *r, int32_t part, int32_t *out_first) {
+    const int32_t count = r->block->tokens - r->block->fresh;
+    const int32_t first = qkv_pool_first(count, part, r->parts);
+
+    *out_first = r->block->fresh + first;
+    return qkv_pool_first(count, part + 1, r->parts) - first;
+}
+
+/* weights: of the matrices that each token is multiplied by. */
+static void run_by_rows(const qkv_block *b, float *next, qkv_part *part, double weights) {
+    const int32_t count = b->tokens - b->fresh, least = (count + QKV_TOKENS_AT_ONCE - 1) / QKV_TOKENS_AT_ONCE;
+    const double work = 2.0 * count * weights;
+    const int32_t parts = qkv_pool_parts(larger(count / LEAST_ROWS, 1), work);
+    const row_region region = {b, next, larger(parts, least)};
+
+    qkv_pool_run(part, &region, region.parts, work);
 }
 
 static size_t panel_width(const qkv_config *c) {
@@ -129,19 +171,20 @@ static void keep_by_sequence(const qkv_block *b, int32_t first, int32_t rows, fl
 }
 
 /* Q, K and V of the fresh tokens in one GEMM; Q stays in scratch for this block, K and V are kept for good. */
-static void project(const qkv_block *b) {
+static void project(const void *region, int32_t part, int32_t slot) {
+    const row_region *all = region;
+    const qkv_block own = of_slot(all->block, slot), *b = &own;
     const size_t q_width = heads_width(b->config);
     const qkv_matrix *w = &b->layer->qkv;
+    int32_t first;
+    const int32_t rows = rows_of_part(all, part, &first);
+    const qkv_gemm gemm = {.out = b->scratch->wide, .out_stride = (size_t)w->rows, .rows = rows, .cols = w->rows};
 
-    for (int32_t done = b->fresh, rows; done < b->tokens; done += rows) {
-        rows = qkv_rows_at_once(b->tokens - done);
-        const qkv_gemm gemm = {.out = b->scratch->wide, .out_stride = (size_t)w->rows, .rows = rows, .cols = w->rows};
-        qkv_linear(w, 0, qkv_block_inputs(b, done, rows), (size_t)b->config->width, gemm, &b->scratch->packed);
-        keep_by_sequence(b, done, rows, gemm.out);
-        for (int32_t r = 0; r < rows; r++) {
-            __builtin_memcpy(b->scratch->q + (size_t)(done + r) * q_width, gemm.out + (size_t)r * gemm.out_stride,
-                             q_width * sizeof(float));
-        }
+    qkv_linear(w, 0, qkv_block_inputs(b, first, rows), (size_t)b->config->width, gemm, &b->scratch->packed);
+    keep_by_sequence(b, first, rows, gemm.out);
+    for (int32_t r = 0; r < rows; r++) {
+        __builtin_memcpy(b->scratch->q + (size_t)(first + r) * q_width, gemm.out + (size_t)r * gemm.out_stride,
+                         q_width * sizeof(float));
     }
 }
 
@@ -223,22 +266,47 @@ qkv_attention qkv_block_attention(const qkv_block *b, int32_t sequence, int32_t 
     return a;
 }
 
-void qkv_block_contexts(const qkv_block *b, int32_t sequence, int32_t from) {
-    const qkv_sequence *s = &b->sequences[sequence];
-    const size_t stride = heads_width(b->config);
+/* Heads of sequences, each cut into `pieces` by rows: part = (sequence, head, piece). */
+typedef struct head_region {
+    const qkv_block *block;
+    int32_t first_sequence, from, pieces;
+} head_region;
 
-    for (int32_t h = 0; h < b->config->heads; h++) {
-        const size_t column = (size_t)s->first * stride + (size_t)qkv_query_row(b->config, h);
-        const qkv_attention a = qkv_block_attention(b, sequence, h, b->scratch->q + column, stride);
-        float *out = b->scratch->context + column + (size_t)from * stride;
-        if (!b->ablate || !b->ablate[h]) {
-            qkv_attention_context(&a, from, s->length - from, out, stride, NULL, &b->scratch->attention);
-            continue;
-        }
-        for (int32_t i = 0; i < s->length - from; i++) {
-            __builtin_memset(out + (size_t)i * stride, 0, (size_t)b->config->head_dim * sizeof(float));
-        }
+static void context_part(const void *region, int32_t part, int32_t slot) {
+    const head_region *all = region;
+    const qkv_block *b = all->block;
+    const int32_t heads = b->config->heads, piece = part % all->pieces, h = part / all->pieces % heads;
+    const int32_t sequence = all->first_sequence + part / all->pieces / heads;
+    const qkv_sequence *s = &b->sequences[sequence];
+    const int32_t row0 = all->from + qkv_pool_first(s->length - all->from, piece, all->pieces);
+    const int32_t rows = all->from + qkv_pool_first(s->length - all->from, piece + 1, all->pieces) - row0;
+    const size_t stride = heads_width(b->config);
+    const size_t column = (size_t)s->first * stride + (size_t)qkv_query_row(b->config, h);
+    const qkv_attention a = qkv_block_attention(b, sequence, h, b->scratch->q + column, stride);
+    float *out = b->scratch->context + column + (size_t)row0 * stride;
+
+    if (!b->ablate || !b->ablate[h]) {
+        qkv_attention_context(&a, row0, rows, out, stride, NULL, &b->scratch[slot].attention);
+        return;
     }
+    for (int32_t i = 0; i < rows; i++) {
+        __builtin_memset(out + (size_t)i * stride, 0, (size_t)b->config->head_dim * sizeof(float));
+    }
+}
+
+void qkv_block_contexts(const qkv_block *b, int32_t first_sequence, int32_t sequences, int32_t from) {
+    const int32_t heads = b->config->heads;
+    double work = 0;
+    int32_t longest = 0;
+
+    for (int32_t n = first_sequence; n < first_sequence + sequences; n++) {
+        const int32_t length = b->sequences[n].length;
+        longest = larger(longest, length - from);
+        work += 4.0 * (length - from) * length * (double)heads_width(b->config);
+    }
+    const int32_t wanted = qkv_pool_parts(larger(longest / LEAST_ROWS, 1) * heads, work);
+    const head_region region = {b, first_sequence, from, (wanted + heads - 1) / heads};
+    qkv_pool_run(context_part, &region, sequences * heads * region.pieces, work);
 }
 
 void qkv_block_output(const qkv_block *b, int32_t sequence, float *out) {
@@ -306,11 +374,15 @@ static const float *feed_input(const qkv_block *b, const float *x, const float *
 
 /* From the contexts to the next x, row by row independent, so in parts: the [T, F] array of the feed-forward layer never
  * exists as a whole. */
-static void mix_and_feed_forward(const qkv_block *b, int32_t first, int32_t rows, float *next) {
+static void mix_and_feed_forward(const void *region, int32_t part, int32_t slot) {
+    const row_region *all = region;
+    const qkv_block own = of_slot(all->block, slot), *b = &own;
     const size_t width = (size_t)b->config->width, heads = heads_width(b->config);
+    int32_t first;
+    const int32_t rows = rows_of_part(all, part, &first);
     const float *x = b->x + (size_t)first * width;
     const int behind = b->config->norm_place == QKV_NORM_BEHIND;
-    float *y = b->scratch->narrow, *out = next + (size_t)first * width;
+    float *y = b->scratch->narrow, *out = all->next + (size_t)first * width;
 
     add_branch(b, &b->layer->o, b->scratch->context + (size_t)first * heads, heads, &b->layer->attn_out_norm, x, y,
                rows);
@@ -321,10 +393,11 @@ static void mix_and_feed_forward(const qkv_block *b, int32_t first, int32_t rows
 }
 
 void qkv_block_forward(const qkv_block *b, float *next) {
-    project(b);
-    for (int32_t n = 0; n < b->sequence_count; n++) qkv_block_contexts(b, n, b->fresh);
-    for (int32_t done = b->fresh, rows; done < b->tokens; done += rows) {
-        rows = qkv_rows_at_once(b->tokens - done);
-        mix_and_feed_forward(b, done, rows, next);
-    }
+    const qkv_layer *l = b->layer;
+    const double rest =
+        (double)l->o.rows * l->o.cols + (double)l->up.rows * l->up.cols + (double)l->down.rows * l->down.cols;
+
+    run_by_rows(b, next, project, (double)l->qkv.rows * l->qkv.cols);
+    qkv_block_contexts(b, 0, b->sequence_count, b->fresh);
+    run_by_rows(b, next, mix_and_feed_forward, rest);
 }

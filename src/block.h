@@ -12,6 +12,7 @@
 
 #include "attention.h"
 #include "model.h"
+#include "pool.h"
 
 #define QKV_TOKENS_AT_ONCE 128 /* rows that go through a GEMM together: bounds the scratch, keeps it in the cache */
 
@@ -22,9 +23,10 @@ typedef struct qkv_sequence {
     int32_t before; /* sum of `padded` over the sequences in front */
 } qkv_sequence;
 
+/* The scratch of one thread. */
 typedef struct qkv_scratch {
-    float *q;       /* [T, H E] queries of the layer that is being computed or looked at */
-    float *context; /* [T, H E] */
+    float *q;       /* [T, H E] queries of the layer that is being computed or looked at; one for all threads */
+    float *context; /* [T, H E], one for all threads */
     float *wide;    /* [128, widest of (H + 2 G) E, F, 2 F] */
     float *narrow;  /* [128, widest of D, embed_width, head_width] */
     float *normed;  /* [128, widest of D, embed_width] */
@@ -48,10 +50,11 @@ typedef struct qkv_block {
     int32_t relative_reach;
     const float *mask; /* NULL: none in this layer; [mask_heads, mask_rows, N] */
     int32_t mask_rows, mask_heads;
-    const uint8_t *ablate; /* [H] or NULL */
-    const qkv_scratch *scratch;
+    const uint8_t *ablate;      /* [H] or NULL */
+    const qkv_scratch *scratch; /* [slots], the first is the caller's */
 } qkv_block;
 
+/* scratch: [slots] */
 void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *config, int32_t tokens,
                       int32_t longest);
 
@@ -90,9 +93,9 @@ const float *qkv_block_project(const qkv_block *block, qkv_projection what, int 
                                int32_t heads, int32_t first, int32_t rows, size_t *out_stride);
 /* The queries of all heads and all tokens of a sequence into scratch->q, row stride H E. */
 void qkv_block_all_queries(const qkv_block *block, int32_t sequence);
-/* Contexts of all heads of a sequence from scratch->q into scratch->context, from token `from` of it on, ablated heads as
- * zeros. */
-void qkv_block_contexts(const qkv_block *block, int32_t sequence, int32_t from);
+/* Contexts of all heads of some sequences from scratch->q into scratch->context, from token `from` of each on, ablated
+ * heads as zeros. */
+void qkv_block_contexts(const qkv_block *block, int32_t first_sequence, int32_t sequences, int32_t from);
 /* out [N, D] = concat W_O + bias of a sequence from scratch->context. */
 void qkv_block_output(const qkv_block *block, int32_t sequence, float *out);
 

@@ -94,7 +94,7 @@ static void copy_context(const qkv_block *b, int32_t sequence, int32_t head, flo
 
 static void copy_mixed(const qkv_block *b, int32_t sequence, qkv_stage stage, float *out) {
     qkv_block_all_queries(b, sequence);
-    qkv_block_contexts(b, sequence, 0);
+    qkv_block_contexts(b, sequence, 1, 0);
     if (stage == QKV_STAGE_OUTPUT) {
         qkv_block_output(b, sequence, out);
     } else {
@@ -181,8 +181,8 @@ qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, in
     qkv_run_final(run, s->first + (pooling == QKV_POOL_LAST ? s->length - 1 : 0), 1, out);
     if (pooling == QKV_POOL_MEAN) {
         for (int32_t i = 1; i < s->length; i++) {
-            qkv_run_final(run, s->first + i, 1, run->scratch.normed);
-            qkv_add_f32(out, run->scratch.normed, width);
+            qkv_run_final(run, s->first + i, 1, run->scratch->normed);
+            qkv_add_f32(out, run->scratch->normed, width);
         }
         qkv_mul_f32(out, out, width, 1.0f / (float)s->length);
     }

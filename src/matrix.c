@@ -1,6 +1,9 @@
 #include "matrix.h"
 
 #include "planes.h"
+#include "pool.h"
+
+#define GROUP (4 * QKV_PANEL) /* columns: as many panels as the kernels take at once when there are few rows */
 
 static size_t padded(int32_t rows) {
     return ((size_t)rows + QKV_PANEL - 1) / QKV_PANEL * QKV_PANEL;
@@ -207,22 +210,60 @@ void qkv_matrix_row(const qkv_matrix *matrix, int32_t row, float *y) {
     }
 }
 
+/* The outputs [first, first + gemm.cols) from packed rows. */
+static void multiply(const qkv_matrix *matrix, int32_t first, const qkv_gemm *gemm, const qkv_packed *packed) {
+    const size_t panel = (size_t)first / QKV_PANEL * matrix->panel_stride;
+    const int16_t *integers = (const int16_t *)(const void *)packed->panels;
+
+    if (!is_integer(matrix)) {
+        qkv_gemm_f32(gemm, packed->panels, matrix->f32 + panel);
+    } else if (matrix->q10) {
+        qkv_gemm_q10(gemm, integers, packed->scales, matrix->q10 + panel, matrix->scales + first);
+    } else {
+        qkv_gemm_q8(gemm, integers, packed->scales, matrix->q8 + panel, matrix->scales + first);
+    }
+}
+
+typedef struct product {
+    const qkv_matrix *matrix;
+    int32_t first, groups, parts;
+    qkv_gemm gemm;
+    const qkv_packed *packed;
+} product;
+
+/* The columns of a part: whole groups of W panels that the kernels like to take at once. */
+static void multiply_part(const void *region, int32_t part, int32_t slot) {
+    const product *p = region;
+    const int32_t from = qkv_pool_first(p->groups, part, p->parts) * GROUP;
+    const int32_t to = qkv_pool_first(p->groups, part + 1, p->parts) * GROUP;
+    qkv_gemm gemm = p->gemm;
+
+    (void)slot;
+    gemm.out += from;
+    gemm.bias += from;
+    if (gemm.residual) gemm.residual += from;
+    gemm.cols = (to < p->gemm.cols ? to : p->gemm.cols) - from;
+    multiply(p->matrix, p->first + from, &gemm, p->packed);
+}
+
 void qkv_linear(const qkv_matrix *matrix, int32_t first, const float *x, size_t x_stride, qkv_gemm gemm,
                 const qkv_packed *packed) {
-    const size_t panel = (size_t)first / QKV_PANEL * matrix->panel_stride;
-    int16_t *integers = (int16_t *)(void *)packed->panels;
+    const double work = 2.0 * gemm.rows * gemm.cols * matrix->cols;
 
     gemm.k = matrix->cols;
     gemm.panel_stride = matrix->panel_stride;
     gemm.bias = matrix->bias + first;
-    if (!is_integer(matrix)) {
-        qkv_pack_f32(packed->panels, x, x_stride, gemm.rows, gemm.k);
-        qkv_gemm_f32(&gemm, packed->panels, matrix->f32 + panel);
-    } else if (matrix->q10) {
-        qkv_pack_i16(integers, packed->scales, x, x_stride, gemm.rows, gemm.k, QKV_Q10_MAX);
-        qkv_gemm_q10(&gemm, integers, packed->scales, matrix->q10 + panel, matrix->scales + first);
+    if (is_integer(matrix)) {
+        qkv_pack_i16((int16_t *)(void *)packed->panels, packed->scales, x, x_stride, gemm.rows, gemm.k,
+                     matrix->q10 ? QKV_Q10_MAX : QKV_Q8_MAX);
     } else {
-        qkv_pack_i16(integers, packed->scales, x, x_stride, gemm.rows, gemm.k, QKV_Q8_MAX);
-        qkv_gemm_q8(&gemm, integers, packed->scales, matrix->q8 + panel, matrix->scales + first);
+        qkv_pack_f32(packed->panels, x, x_stride, gemm.rows, gemm.k);
+    }
+    product all = {matrix, first, (gemm.cols + GROUP - 1) / GROUP, 1, gemm, packed};
+    all.parts = qkv_pool_parts(all.groups, work);
+    if (all.parts == 1) {
+        multiply(matrix, first, &gemm, packed);
+    } else {
+        qkv_pool_run(multiply_part, &all, all.parts, work);
     }
 }

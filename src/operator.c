@@ -1,12 +1,17 @@
 /* operator.c - attention as an operator: head by head through the core that the model's blocks use. */
 #include "attention.h"
 #include "kernels/kernels.h"
+#include "pool.h"
 #include "status.h"
 
 #define FLOAT_MAX 3.402823466e38f
 
+#define LEAST_ROWS 32 /* queries of a part */
+
+/* What one thread works with. */
 typedef struct work {
-    float *k, *v; /* panels of one key/value head */
+    float *k, *v;  /* panels of one key/value head */
+    int64_t group; /* which, b * kv_heads + g; -1: none yet */
     qkv_attention_scratch attention;
 } work;
 
@@ -14,10 +19,14 @@ static size_t padded(int32_t n) {
     return ((size_t)n + QKV_PANEL - 1) / QKV_PANEL * QKV_PANEL;
 }
 
+/* w: [slots] */
 static void lay_out(work *w, qkv_arena *arena, const qkv_operator *op) {
-    w->k = qkv_arena_take(arena, padded(op->keys), (size_t)op->key_dim * sizeof(float));
-    w->v = qkv_arena_take(arena, padded(op->keys), padded(op->value_dim) * sizeof(float));
-    qkv_attention_scratch_take(&w->attention, arena, op->keys, op->key_dim);
+    for (int32_t slot = 0; slot < qkv_pool_slots(); slot++, w++) {
+        w->k = qkv_arena_take(arena, padded(op->keys), (size_t)op->key_dim * sizeof(float));
+        w->v = qkv_arena_take(arena, padded(op->keys), padded(op->value_dim) * sizeof(float));
+        w->group = -1;
+        qkv_attention_scratch_take(&w->attention, arena, op->keys, op->key_dim);
+    }
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------- */
@@ -44,6 +53,7 @@ static qkv_status check_numbers(const qkv_operator *op, qkv_error *err) {
     QKV_FAIL_IF(op->window_right < -1, QKV_ARGUMENT, "window_right", op->window_right, -1);
     QKV_FAIL_IF(op->offset_from_lengths && !op->key_lengths, QKV_ARGUMENT, "key_lengths", 0, 1);
     const int64_t heads = (int64_t)op->batch * op->heads;
+    QKV_FAIL_IF(heads > INT32_MAX, QKV_ARGUMENT, "batch times heads", heads, INT32_MAX);
     QKV_FAIL_IF(op->first < 0 || op->first > heads, QKV_RANGE, "first", op->first, heads);
     QKV_FAIL_IF(op->count < 0 || op->count > heads - op->first, QKV_RANGE, "count", op->count, heads - op->first);
     return QKV_OK;
@@ -51,11 +61,11 @@ static qkv_status check_numbers(const qkv_operator *op, qkv_error *err) {
 
 static qkv_status measure(size_t *out_bytes, const qkv_operator *op, qkv_error *err) {
     qkv_arena arena = qkv_arena_measure();
-    work w;
+    work w[QKV_SLOTS_MAX];
 
     QKV_TRY(check_sizes(op, err));
     QKV_TRY(check_numbers(op, err));
-    lay_out(&w, &arena, op);
+    lay_out(w, &arena, op);
     QKV_FAIL_IF(arena.overflow, QKV_MEMORY, "attention does not fit the address space", 0, (double)SIZE_MAX);
     *out_bytes = arena.used;
     return QKV_OK;
@@ -91,19 +101,25 @@ static qkv_mask mask_of(const qkv_operator *op, int32_t b, int32_t h) {
     return mask;
 }
 
-/* Packs the keys and values that query head h of sequence b looks at. */
-static void put_group(const qkv_operator *op, int32_t b, int32_t h, const work *w) {
+/* Packs the keys and values that query head h of sequence b looks at, unless they are there already. */
+static void put_group(const qkv_operator *op, int32_t b, int32_t h, work *w) {
     const int32_t g = h / (op->heads / op->kv_heads);
     const float *k = op->key + place(b, op->key_batch_stride, g, op->key_head_stride);
     const float *v = op->value + place(b, op->value_batch_stride, g, op->value_head_stride);
+    const int64_t group = (int64_t)b * op->kv_heads + g;
 
+    if (w->group == group) return;
+    if (w->group < 0)
+        __builtin_memset(w->k, 0, padded(op->keys) * (size_t)op->key_dim * sizeof(float)); /* behind the last */
+    w->group = group;
     qkv_attention_put_keys(w->k, 0, k, (size_t)op->key_row_stride, op->keys, op->key_dim);
     qkv_attention_put_values(w->v, padded(op->keys) * QKV_PANEL, 0, v, (size_t)op->value_row_stride, op->keys,
                              op->value_dim);
 }
 
-/* map: [L, M] or NULL. */
-static void attend_head(const qkv_operator *op, int32_t b, int32_t h, float *map, const work *w) {
+/* Queries [row0, row0 + rows) of a head. map: [L, M] or NULL. */
+static void attend_head(const qkv_operator *op, int32_t b, int32_t h, int32_t row0, int32_t rows, float *map,
+                        const work *w) {
     const qkv_attention a = {
         .q = op->query + place(b, op->query_batch_stride, h, op->query_head_stride),
         .q_stride = (size_t)op->query_row_stride,
@@ -118,29 +134,51 @@ static void attend_head(const qkv_operator *op, int32_t b, int32_t h, float *map
         .empty = op->empty_nan ? __builtin_nanf("") : 0.0f,
         .mask = mask_of(op, b, h),
     };
+    const size_t out_stride = (size_t)op->out_row_stride;
+    float *out = op->out + place(b, op->out_batch_stride, h, op->out_head_stride) + (size_t)row0 * out_stride;
+    float *map_rows = map ? map + (size_t)row0 * (size_t)op->keys : NULL;
     const int with_weights = map && op->stage == QKV_STAGE_WEIGHTS;
-    float *out = op->out + place(b, op->out_batch_stride, h, op->out_head_stride);
 
-    qkv_attention_context(&a, 0, op->queries, out, (size_t)op->out_row_stride, with_weights ? map : NULL,
-                          &w->attention);
-    if (map && !with_weights) qkv_attention_map(&a, (qkv_stage)op->stage, 0, op->queries, map, &w->attention);
+    qkv_attention_context(&a, row0, rows, out, out_stride, with_weights ? map_rows : NULL, &w->attention);
+    if (map && !with_weights) qkv_attention_map(&a, (qkv_stage)op->stage, row0, rows, map_rows, &w->attention);
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------------- */
+
+/* Heads, each cut into `pieces` by rows: part = (head from the first, piece). */
+typedef struct head_region {
+    const qkv_operator *op;
+    work *work; /* [slots] */
+    int32_t pieces;
+} head_region;
+
+static void attend_part(const void *region, int32_t part, int32_t slot) {
+    const head_region *all = region;
+    const qkv_operator *op = all->op;
+    const int32_t nth = part / all->pieces, piece = part % all->pieces;
+    const int32_t b = (op->first + nth) / op->heads, h = (op->first + nth) % op->heads;
+    const int32_t row0 = qkv_pool_first(op->queries, piece, all->pieces);
+    const int32_t rows = qkv_pool_first(op->queries, piece + 1, all->pieces) - row0;
+    const size_t map_size = (size_t)op->queries * (size_t)op->keys;
+
+    put_group(op, b, h, &all->work[slot]);
+    attend_head(op, b, h, row0, rows, op->stage_out ? op->stage_out + (size_t)nth * map_size : NULL, &all->work[slot]);
 }
 
 qkv_status qkv_attend(const qkv_operator *op, void *scratch, size_t bytes, qkv_error *err) {
     size_t needed = 0;
-    work w;
+    work w[QKV_SLOTS_MAX];
 
     QKV_TRY(measure(&needed, op, err));
     QKV_FAIL_IF(bytes < needed, QKV_MEMORY, "scratch for attention", bytes, needed);
     qkv_arena arena = qkv_arena_over(scratch, bytes);
-    lay_out(&w, &arena, op);
-    __builtin_memset(w.k, 0, padded(op->keys) * (size_t)op->key_dim * sizeof(float)); /* keys behind the last */
-    const size_t map_size = (size_t)op->queries * (size_t)op->keys;
-    const int64_t end = op->count > 0 ? op->first + (int64_t)op->count : (int64_t)op->batch * op->heads;
-    for (int64_t i = op->first; i < end; i++) {
-        const int32_t b = (int32_t)(i / op->heads), h = (int32_t)(i % op->heads);
-        if (i == op->first || h % (op->heads / op->kv_heads) == 0) put_group(op, b, h, &w);
-        attend_head(op, b, h, op->stage_out ? op->stage_out + (size_t)(i - op->first) * map_size : NULL, &w);
-    }
+    lay_out(w, &arena, op);
+    const int32_t heads = op->count > 0 ? op->count : op->batch * op->heads - op->first;
+    const double row_work = 2.0 * op->keys * (op->key_dim + (double)op->value_dim);
+    const double work_of_all = row_work * op->queries * heads;
+    const int32_t pieces_most = op->queries / LEAST_ROWS > 1 ? op->queries / LEAST_ROWS : 1;
+    const int32_t wanted = heads > 0 ? qkv_pool_parts(pieces_most, work_of_all) : 1;
+    const head_region region = {op, w, heads < wanted ? (wanted + heads - 1) / heads : 1};
+    qkv_pool_run(attend_part, &region, heads * region.pieces, work_of_all);
     return QKV_OK;
 }

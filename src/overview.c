@@ -88,29 +88,46 @@ static qkv_status check(const qkv_run *run, qkv_kind kind, int32_t sequence, int
     return QKV_OK;
 }
 
+/* The heads of one layer, a part each. */
+typedef struct layer_region {
+    const qkv_block *block;
+    glance first; /* of head 0; tallest is that of slot 0, with [6, N] weights behind it */
+    int32_t sequence;
+} layer_region;
+
+static void look_part(const void *region, int32_t head, int32_t slot) {
+    const layer_region *all = region;
+    const qkv_config *c = all->block->config;
+    const qkv_sequence *s = &all->block->sequences[all->sequence];
+    const size_t stride = (size_t)c->heads * (size_t)c->head_dim, n = (size_t)s->length;
+    const float *q = all->block->scratch->q + (size_t)s->first * stride + (size_t)qkv_query_row(c, head);
+    const qkv_attention a = qkv_block_attention(all->block, all->sequence, head, q, stride);
+    glance g = all->first;
+
+    g.thumbnail += (size_t)head * (size_t)g.cells * (size_t)g.cells;
+    g.stats += head * STATS;
+    g.tallest += (size_t)slot * (1 + QKV_ROWS_MAX) * n;
+    look(&g, &a, g.tallest + n, &all->block->scratch[slot].attention);
+}
+
 qkv_status qkv_overview(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
                         float *out_thumbnails, float *out_stats, qkv_error *err) {
     QKV_TRY(check(run, kind, sequence, size, err));
     const qkv_config *c = &run->model->config;
     const qkv_sequence *s = &run->sequences[sequence];
-    const size_t stride = (size_t)c->heads * (size_t)c->head_dim;
     const int32_t cells = s->length < size ? s->length : size;
+    const double work = 2.0 * s->length * s->length * c->heads * c->head_dim;
     float *distances = run->glance;
-    float *tallest = distances + 2 * (size_t)s->length;
-    float *rows = tallest + s->length;
-    glance g = {s->length, cells, separators, distances, tallest, out_thumbnails, out_stats};
+    glance g = {s->length, cells, separators, distances, distances + 2 * (size_t)s->length, out_thumbnails, out_stats};
 
     for (int32_t j = 1 - s->length; j < s->length; j++) distances[j + s->length - 1] = (float)(j < 0 ? -j : j);
     for (int32_t l = 0; l < c->layers; l++) {
         const qkv_block block = qkv_run_block(run, l);
         qkv_block_all_queries(&block, sequence);
-        for (int32_t h = 0; h < c->heads; h++) {
-            const float *q = run->scratch.q + (size_t)s->first * stride + (size_t)qkv_query_row(c, h);
-            const qkv_attention a = qkv_block_attention(&block, sequence, h, q, stride);
-            look(&g, &a, rows, &run->scratch.attention);
-            g.thumbnail += (size_t)cells * (size_t)cells;
-            g.stats += STATS;
-        }
+        const layer_region region = {&block, g, sequence};
+        qkv_pool_run(look_part, &region, c->heads, work);
+        g.thumbnail += (size_t)c->heads * (size_t)cells * (size_t)cells;
+        g.stats += c->heads * STATS;
     }
     return QKV_OK;
 }

@@ -50,7 +50,8 @@
     X(STATE, 4)         \
     X(WEIGHT, 5)        \
     X(TOKEN, 6)         \
-    X(RANGE, 7)
+    X(RANGE, 7)         \
+    X(THREAD, 8)
 
 typedef enum qkv_status {
 #define QKV_X(name, number) QKV_##name = number,

@@ -135,8 +135,8 @@ static void lay_out(qkv_run *run, qkv_arena *arena, const qkv_input *input) {
     run->x = qkv_arena_take(arena, qkv_arena_product(arena, layers + 1, tokens), (size_t)c->width * sizeof(float));
     run->keys = qkv_arena_take(arena, qkv_arena_product(arena, layers, run->keys_layer), sizeof(float));
     run->values = qkv_arena_take(arena, qkv_arena_product(arena, layers, run->values_layer), sizeof(float));
-    qkv_scratch_take(&run->scratch, arena, c, run->capacity, run->capacity);
-    run->glance = qkv_arena_take(arena, tokens, (3 + QKV_ROWS_MAX) * sizeof(float));
+    qkv_scratch_take(run->scratch, arena, c, run->capacity, run->capacity);
+    run->glance = qkv_arena_take(arena, tokens, qkv_glance_rows() * sizeof(float));
 }
 
 static qkv_status measure(size_t *out_bytes, qkv_run *run, const qkv_input *input, qkv_error *err) {
@@ -263,7 +263,7 @@ qkv_block qkv_run_block(const qkv_run *run, int32_t layer) {
         .mask_rows = run->mask_rows,
         .mask_heads = run->mask_heads,
         .ablate = run->ablate ? run->ablate + (size_t)layer * (size_t)c->heads : NULL,
-        .scratch = &run->scratch,
+        .scratch = run->scratch,
     };
 }
 
@@ -305,8 +305,7 @@ qkv_status qkv_forward(qkv_run *run, int32_t from_layer, int32_t to_layer, qkv_e
     QKV_FAIL_IF(from_layer < 0 || from_layer > furthest, QKV_RANGE, "from_layer", from_layer, furthest);
     QKV_FAIL_IF(to_layer < from_layer || to_layer > layers, QKV_RANGE, "to_layer", to_layer, layers);
     for (int32_t n = 0; n < run->sequence_count && from_layer == 0; n++) {
-        qkv_embed(run->model, run->ids, run->type_ids, &run->sequences[n], run->fresh, qkv_run_x(run, 0),
-                  &run->scratch);
+        qkv_embed(run->model, run->ids, run->type_ids, &run->sequences[n], run->fresh, qkv_run_x(run, 0), run->scratch);
     }
     for (int32_t l = from_layer; l < to_layer; l++) {
         const qkv_block block = qkv_run_block(run, l);

@@ -26,9 +26,14 @@ struct qkv_run {
     float *x;                        /* [L + 1, capacity, D]: input of each block; the last is the output */
     float *keys, *values;            /* [L] times the panels of all sequences */
     size_t keys_layer, values_layer; /* floats of one layer */
-    qkv_scratch scratch;
-    float *glance; /* [9, longest] for qkv_overview */
+    qkv_scratch scratch[QKV_SLOTS_MAX];
+    float *glance; /* [2 + 7 slots, longest] for qkv_overview */
 };
+
+/* Rows of `glance`: the distances take two, every thread one and a block of weights. */
+static inline size_t qkv_glance_rows(void) {
+    return 2 + (size_t)qkv_pool_slots() * (1 + QKV_ROWS_MAX);
+}
 
 /* The input of block l, or for l = L the output of the last: [T, D]. */
 float *qkv_run_x(const qkv_run *run, int32_t layer);

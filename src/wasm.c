@@ -9,6 +9,7 @@
  *
  * Traps are for bugs only: every number that comes from a file or a caller is checked by the functions of qkv.h. */
 #include "heap.h"
+#include "pool.h"
 #include "qkv.h"
 #include "status.h"
 
@@ -43,6 +44,12 @@ static void *allocate(size_t bytes) {
     void *memory = qkv_heap_alloc(the_heap(), bytes);
     if (!memory) qkv_fail(&last_error, QKV_MEMORY, "linear memory", (double)qkv_heap_largest(&heap), (double)bytes);
     return memory;
+}
+
+/* The status of a computation, unless it was left unfinished. */
+static qkv_status finished(qkv_status status) {
+    if (!qkv_pool_lost()) return status;
+    return qkv_fail(&last_error, QKV_THREAD, "a thread stopped in the middle of its work", 0, 1);
 }
 
 /* ---- about the module --------------------------------------------------------------------------------------- */
@@ -153,7 +160,7 @@ void EXPORT(run_free)(qkv_run *run) {
 }
 
 qkv_status EXPORT(forward)(qkv_run *run, int32_t from_layer, int32_t to_layer) {
-    return qkv_forward(run, from_layer, to_layer, &last_error);
+    return finished(qkv_forward(run, from_layer, to_layer, &last_error));
 }
 
 qkv_status EXPORT(append)(qkv_run *run, const int32_t *ids, int32_t count) {
@@ -162,17 +169,17 @@ qkv_status EXPORT(append)(qkv_run *run, const int32_t *ids, int32_t count) {
 
 qkv_status EXPORT(get_weights)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
                                int32_t sequence, int32_t row0, int32_t rows, float *out) {
-    return qkv_get_weights(run, kind, layer, head, stage, sequence, row0, rows, out, &last_error);
+    return finished(qkv_get_weights(run, kind, layer, head, stage, sequence, row0, rows, out, &last_error));
 }
 
 qkv_status EXPORT(get_stage)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
                              int32_t sequence, float *out) {
-    return qkv_get_stage(run, kind, layer, head, stage, sequence, out, &last_error);
+    return finished(qkv_get_stage(run, kind, layer, head, stage, sequence, out, &last_error));
 }
 
 qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
                             float *out_thumbnails, float *out_stats) {
-    return qkv_overview(run, kind, sequence, size, separators, out_thumbnails, out_stats, &last_error);
+    return finished(qkv_overview(run, kind, sequence, size, separators, out_thumbnails, out_stats, &last_error));
 }
 
 qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out) {
@@ -180,7 +187,7 @@ qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling
 }
 
 qkv_status EXPORT(logits)(qkv_run *run, int32_t sequence, int32_t position, float *out) {
-    return qkv_logits(run, sequence, position, out, &last_error);
+    return finished(qkv_logits(run, sequence, position, out, &last_error));
 }
 
 /* ---- operators ---------------------------------------------------------------------------------------------- */
@@ -190,7 +197,7 @@ size_t EXPORT(attend_size)(const qkv_operator *op) {
 }
 
 qkv_status EXPORT(attend)(const qkv_operator *op, void *scratch, size_t bytes) {
-    return qkv_attend(op, scratch, bytes, &last_error);
+    return finished(qkv_attend(op, scratch, bytes, &last_error));
 }
 
 qkv_map *EXPORT(map_new)(int32_t outputs, int32_t inputs, const float *weights, const float *bias) {
@@ -203,5 +210,36 @@ qkv_map *EXPORT(map_new)(int32_t outputs, int32_t inputs, const float *weights, 
 }
 
 qkv_status EXPORT(map_apply)(const qkv_map *map, const float *x, int32_t rows, float *y) {
-    return qkv_map_apply(map, x, rows, y, &last_error);
+    return finished(qkv_map_apply(map, x, rows, y, &last_error));
 }
+
+/* ---- threads ------------------------------------------------------------------------------------------------ */
+
+#ifdef QKV_THREADS
+
+/* Threads that models, runs and scratch are laid out for, the caller's included; before any of them. Returns how many
+ * there may be. */
+int32_t EXPORT(set_threads)(int32_t threads) {
+    qkv_pool_set_slots(threads);
+    return qkv_pool_slots();
+}
+
+/* What another thread calls in an instance of its own over the same memory, with a stack of its own; it stays in there. */
+void EXPORT(work)(int32_t slot) {
+    qkv_pool_work(slot);
+}
+
+int32_t EXPORT(workers)(void) {
+    return qkv_pool_workers();
+}
+
+void EXPORT(close_pool)(void) {
+    qkv_pool_close();
+}
+
+/* Called where qkv_work has trapped. */
+void EXPORT(trapped)(void) {
+    qkv_pool_trapped();
+}
+
+#endif

@@ -48,6 +48,7 @@ const ENGINE = [
     'ggml_blocks',
     'heap',
     'arena',
+    'pool',
     'config_check',
     'status',
   ],
