@@ -26,8 +26,8 @@ One head of the text, or of the text with what --generate wrote
   --out FILE       write there instead of standard output
 
 Models with a language-model head
-  --next K         the K likeliest tokens behind the text, of a masked model in its last
-                   place, with their probabilities; also with --format json
+  --next K         the K likeliest next tokens (of a masked model: for the last place)
+                   with their probabilities; also with --format json
   --generate N     write up to N more tokens as they come; this needs a decoder. The
                    matrix is then shown only where --format or --out asks for it
   --temperature T  0 (default): always the likeliest token; up to 100: more chance
