@@ -22,7 +22,19 @@ async function readAll(bytes, options, capacityOf = (tensor) => 2 * ggufRowBytes
   const { source, calls } = sourceOf(bytes, options);
   const model = await openGguf(source, 'f.gguf');
   const { accept, received } = collector(capacityOf);
-  await model.readTensors(accept);
+  await model.readTensors((tensors) => {
+    const sinks = accept(tensors);
+    for (const tensor of tensors) {
+      const sink = sinks.get(tensor.name);
+      assert.ok(sink);
+      const { commit } = sink;
+      sink.commit = (count) => {
+        assert.equal(count % ggufRowBytes(tensor), 0, `${tensor.name} comes in whole rows`);
+        commit(count);
+      };
+    }
+    return sinks;
+  });
   assert.equal(calls.closed, calls.opened, 'every stream is let go');
   return { model, received, calls };
 }

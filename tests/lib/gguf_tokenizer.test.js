@@ -138,9 +138,9 @@ test('a vocabulary whose tokens are made of each other in endless ways is refuse
       'tokenizer.ggml.scores': new Float32Array(tokens.length),
     }),
   );
-  const started = performance.now();
+  const before = process.cpuUsage();
   assert.throws(() => ggufTokenizer(metadata, 'f.gguf', 4096), { code: 'tokenizer' });
-  assert.ok(performance.now() - started < 2000);
+  assert.ok(process.cpuUsage(before).user < 5e6);
 });
 
 test('files from before the split was named go by their architecture', () => {
