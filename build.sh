@@ -128,11 +128,12 @@ is_older() { # is_older STAMP PATH...: something in the paths is newer than the 
 }
 
 build_wasm() {
-    local module
+    local preset module
     need_wasm_tools
-    compile wasm
-    compile wasm-relaxed
-    for module in build/wasm/qkv.wasm build/wasm-relaxed/qkv-relaxed.wasm; do
+    for preset in wasm wasm-relaxed wasm-threads wasm-relaxed-threads; do
+        compile "$preset"
+    done
+    for module in build/wasm*/*.wasm; do
         cmp -s "$module" "web/lib/${module##*/}" || cp "$module" web/lib/
     done
 }
@@ -141,7 +142,7 @@ build_library() {
     is_older build/library.stamp web/lib vite.library.config.js tsconfig*.json package-lock.json || return 0
     local entry
     rm -rf dist
-    for entry in index worker; do
+    for entry in index worker thread; do
         npx vite build --logLevel warn --config vite.library.config.js --mode "$entry"
     done
     cp web/lib/*.wasm dist/
@@ -198,7 +199,7 @@ test_relaxed() { # the comparisons with PyTorch and the formulas once more, on t
     node "$flag" -e 0 2>/dev/null || flag=--no-warnings
     node "$flag" --input-type=module -e "import { init } from 'qkv';
         process.exit((await init()).info.variant === 'relaxed' ? 0 : 1)" || stop 'this Node has no relaxed SIMD'
-    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,interventions}.test.js
+    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,interventions,threads}.test.js
 }
 
 passed=0
@@ -248,7 +249,7 @@ run_tests() {
 usage() {
     cat <<'TEXT'
 ./build.sh          build everything and serve the page
-./build.sh wasm     build everything: both wasm files, the library in dist/, the page in build/page/
+./build.sh wasm     build everything: the four wasm files, the library in dist/, the page in build/page/
 ./build.sh serve    serve the built page on http://127.0.0.1:8080/ (HOST and PORT change that)
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
@@ -266,7 +267,7 @@ case "${1:-}" in
     serve) serve ;;
     test) run_tests ;;
     lint) lint ;;
-    clean) rm -rf build dist node_modules web/lib/qkv.wasm web/lib/qkv-relaxed.wasm ;;
+    clean) rm -rf build dist node_modules web/lib/*.wasm ;;
     help | --help | -h) usage ;;
     *)
         usage >&2

@@ -1,7 +1,8 @@
-/* What npm gets: dist/index.js and dist/worker.js, each one file without a bare import, so that they load as they are in
- * Node, in a page (import maps do not reach workers) and through any bundler. One entry a build, named by --mode:
+/* What npm gets: dist/index.js, dist/worker.js and dist/thread.js, each one file without a bare import, so that they load as
+ * they are in Node, in a page (import maps do not reach workers) and through any bundler. One entry a build, named by --mode:
  *   vite build --config vite.library.config.js --mode index
- *   vite build --config vite.library.config.js --mode worker */
+ *   vite build --config vite.library.config.js --mode worker
+ *   vite build --config vite.library.config.js --mode thread */
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
 

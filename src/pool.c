@@ -114,7 +114,7 @@ void qkv_pool_trapped(void) {
 }
 
 int32_t qkv_pool_lost(void) {
-    const int32_t lost = pool.lost;
+    const int32_t lost = pool.lost ? 1 + get(&pool.trapped) : 0;
 
     pool.lost = 0;
     return lost;

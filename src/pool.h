@@ -37,7 +37,7 @@ int32_t qkv_pool_workers(void);
 void qkv_pool_close(void);
 /* Says that a worker has trapped: its part will never be finished. */
 void qkv_pool_trapped(void);
-/* Not 0 when a region since the last call was left unfinished. The pool is then closed. */
+/* Not 0 when a region since the last call was left unfinished, 2 when a worker trapped. The pool is then closed. */
 int32_t qkv_pool_lost(void);
 
 #ifndef __wasm__

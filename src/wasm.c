@@ -46,10 +46,10 @@ static void *allocate(size_t bytes) {
     return memory;
 }
 
-/* The status of a computation, unless it was left unfinished. */
+/* The status of a computation, unless it was left unfinished: QKV_THREAD, got 1 when the thread trapped. */
 static qkv_status finished(qkv_status status) {
-    if (!qkv_pool_lost()) return status;
-    return qkv_fail(&last_error, QKV_THREAD, "a thread stopped in the middle of its work", 0, 1);
+    const int32_t lost = qkv_pool_lost();
+    return lost ? qkv_fail(&last_error, QKV_THREAD, "a thread stopped in the middle of its work", lost - 1, 0) : status;
 }
 
 /* ---- about the module --------------------------------------------------------------------------------------- */

@@ -15,6 +15,9 @@ const LIBRARY = [
     'operators/',
     'engine',
     'loader',
+    'pool',
+    'thread',
+    'join_pool',
     'heap',
     'describe',
     'pause',
@@ -23,7 +26,7 @@ const LIBRARY = [
     'families/',
     'tokenizer/',
   ],
-  ...['formats/', 'export/', 'stops', 'arguments', 'errors'],
+  ...['formats/', 'export/', 'stops', 'arguments', 'script_address', 'errors'],
 ];
 const ENGINE = [
   ...[
@@ -54,6 +57,8 @@ const ENGINE = [
   ],
   ...['qkv', 'config', 'kernels/'],
 ];
+/** Both ends of the worker, and of the threads. */
+const MESSENGERS = ['client', 'host', 'pool', 'join_pool'].map((name) => `web/lib/${name}.js`);
 const PAGE_PACKAGES = /^(qkv|lit(\/.*)?)$/;
 
 /**
@@ -133,7 +138,7 @@ export function engineIncludes() {
 export function places() {
   const rules = [
     { what: /\bmemory\.buffer\b/, where: sourceFiles(['web/lib'], /\.js$/), only: ['web/lib/heap.js'] },
-    { what: /\.postMessage\(/, where: sourceFiles(['web'], /\.js$/), only: ['web/lib/client.js', 'web/lib/host.js'] },
+    { what: /\.postMessage\(/, where: sourceFiles(['web'], /\.js$/), only: MESSENGERS },
     { what: /\bMath\.random\b/, where: sourceFiles(['web'], /\.(js|html)$/), only: [] },
     { what: /\b(innerHTML|unsafeHTML)\b/, where: sourceFiles(['web/page'], /\.js$/), only: [] },
     { what: /\bwasm_[a-z]\d+x\d+|\bv128_t\b|simde/, where: sourceFiles(['src'], /^src\/[^/]*$/), only: [] },

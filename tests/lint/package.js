@@ -11,7 +11,7 @@ import { formatMessage } from 'publint/utils';
 import { ROOT } from './sources.js';
 
 const WASM_LIMIT = 102_400;
-const MODULES = ['qkv.wasm', 'qkv-relaxed.wasm'];
+const MODULES = ['qkv.wasm', 'qkv-relaxed.wasm', 'qkv-threads.wasm', 'qkv-relaxed-threads.wasm'];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 /** @param {string} path */
@@ -44,7 +44,7 @@ test('qkv.wasm imports nothing and exports its memory and the engine', () => {
 });
 
 test('the bundles hold no import', () => {
-  for (const name of ['index.js', 'worker.js']) {
+  for (const name of ['index.js', 'worker.js', 'thread.js']) {
     const code = readFileSync(built(name), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
     ok(!/^\s*import[\s{'"]|\bimport\(/m.test(code), name);
   }
@@ -52,7 +52,7 @@ test('the bundles hold no import', () => {
 
 test('the bundles name the files beside them literally, so that other bundlers find them', () => {
   const text = readFileSync(built('index.js'), 'utf8');
-  for (const name of [...MODULES, 'worker.js']) {
+  for (const name of [...MODULES, 'worker.js', 'thread.js']) {
     match(text, new RegExp(`new URL\\(['"]\\./${name}['"], import\\.meta\\.url\\)`));
   }
 });
@@ -86,7 +86,8 @@ test('dependencies have exact versions, and the lock file names no host', () => 
 test('publint finds nothing', async () => {
   const { messages, pkg } = await publint({ pkgDir: ROOT, strict: true });
   // A worker exports nothing, which publint takes for CommonJS.
-  const real = messages.filter(({ code, path }) => code !== 'FILE_INVALID_FORMAT' || path[1] !== './worker');
+  const workers = ['./worker', './thread'];
+  const real = messages.filter(({ code, path }) => code !== 'FILE_INVALID_FORMAT' || !workers.includes(path[1]));
   deepEqual(
     real.map((message) => formatMessage(message, pkg)),
     [],
@@ -102,7 +103,8 @@ test('the tarball holds library, types and command, and works without the rest o
       'dist/index.js',
       'dist/index.d.ts',
       'dist/worker.js',
-      'dist/qkv.wasm',
+      'dist/thread.js',
+      ...MODULES.map((name) => `dist/${name}`),
       'web/cli/qkv.js',
       'LICENSE',
     ]) {

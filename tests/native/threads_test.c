@@ -338,7 +338,7 @@ static void test_a_trap_is_noticed_at_once(void) {
     qkv_pool_run(hold_workers, NULL, 4, WORK);
     clock_gettime(CLOCK_MONOTONIC, &after);
     CHECK(after.tv_sec - before.tv_sec <= 1, "it took %d seconds", (int)(after.tv_sec - before.tv_sec));
-    CHECK(qkv_pool_lost() == 1, "the loss is told");
+    CHECK(qkv_pool_lost() == 2, "the loss is told, and that it is a trap");
     pthread_join(trapping, NULL);
     atomic_store(&go_on, 1);
     end();

@@ -5,32 +5,56 @@
 import { parseDescription } from './describe.js';
 import { QkvError } from './errors.js';
 import { createHeap } from './heap.js';
+import { endsAtOnce, mayWait, startPool } from './pool.js';
 
 /** The ABI number of qkv.h this library was written for. */
 export const ABI = 2;
 
 /** Linear memory cannot become larger: 65,536 pages of 64 KiB. */
 const LARGEST_MEMORY = 2 ** 32;
+const PAGE = 65536;
+/** At least what the module asks for. */
+const FIRST_PAGES = 16;
+const LEAST_SHARED = 2 ** 28;
 
 /** @typedef {import('./loader.js').Compiled} Compiled */
 /**
- * variant: 'custom' for a module that was handed in without saying which; wasmBytes: null if it was compiled before
+ * variant: 'custom' for a module that was handed in without saying which; wasmBytes: null if it was compiled before;
+ * threads: what computes now; in a page, which may not wait for others, what models in a worker compute with
  * @typedef {{ version: string, variant: Compiled['variant'], threads: number, wasmBytes: number | null }} EngineInfo
  */
 /** @typedef {(...args: number[]) => number} WasmFunction */
 /** @typedef {import('./errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('./pool.js').PoolPlan} PoolPlan */
 /** @typedef {Awaited<ReturnType<typeof createCore>>} Core */
+/** @typedef {{ limit?: number, pool?: PoolPlan | null }} CoreOptions limit: ceiling for linear memory in bytes, 0 = none */
+
+/** Ends the threads of a core that a caller forgot; a backstop only. */
+const forgotten = new FinalizationRegistry((/** @type {() => void} */ endPool) => endPool());
 
 /**
  * One closure, so that nothing reaches the exports past `call`.
  * @param {WebAssembly.Module} module
- * @param {{ limit?: number }} [options] limit: ceiling for linear memory in bytes, 0 = none
+ * @param {CoreOptions} [options]
  */
-export async function createCore(module, { limit = 0 } = {}) {
-  const exports = await instantiate(module);
-  const heap = createHeap(/** @type {WebAssembly.Memory} */ (exports.memory));
+export async function createCore(module, { limit = 0, pool: plan = null } = {}) {
+  const { exports, memory, isShared } = await instantiate(module);
+  const heap = createHeap(memory);
   /** @type {QkvError | null} */
   let ended = null;
+  /** @type {import('./pool.js').Pool | null} */
+  let pool = null;
+
+  function endPool() {
+    pool?.end(/** @type {() => void} */ (exports.qkv_close_pool));
+    pool = null;
+  }
+
+  /** @param {QkvError} error what later calls get */
+  function end(error) {
+    ended ??= error;
+    endPool();
+  }
 
   /**
    * @param {string} name
@@ -45,11 +69,12 @@ export async function createCore(module, { limit = 0 } = {}) {
     } catch (cause) {
       // Whatever comes out of wasm (RuntimeError, RangeError, Firefox's InternalError) has left it half way.
       const message = cause instanceof Error ? cause.message : String(cause);
-      ended = new QkvError('crash', `The engine stopped in ${name} (${message})`, {
+      const error = new QkvError('crash', `The engine stopped in ${name} (${message})`, {
         cause,
         fix: 'Load the model again.',
       });
-      throw ended;
+      end(error);
+      throw error;
     }
   }
 
@@ -60,6 +85,7 @@ export async function createCore(module, { limit = 0 } = {}) {
     call('qkv_free', call('qkv_alloc', 1));
     call('qkv_heap_limit', limit);
   }
+  if (isShared && plan && plan.threads > 1 && mayWait()) pool = await startPool({ module, memory, call, plan });
 
   /**
    * Throws what the engine says went wrong.
@@ -68,14 +94,29 @@ export async function createCore(module, { limit = 0 } = {}) {
    */
   function fail(subject) {
     const at = call('qkv_last_error');
-    const code = /** @type {ErrorCode} */ (
+    const code = /** @type {ErrorCode | 'thread'} */ (
       description.statuses.get(heap.readInt32(at, 1)[0])?.toLowerCase() ?? 'state'
     );
     const what = heap.readText(heap.readInt32(at + 4, 1)[0]);
     const got = heap.readFloat64(at + 8);
     const want = heap.readFloat64(at + 16);
     if (code === 'memory') throw shortage(subject, want, got);
+    if (code === 'thread') throw loseThread(subject, got !== 0);
     throw new QkvError(code, `${subject}: ${what}`, { got, want });
+  }
+
+  /**
+   * What was being computed is incomplete; all else is as it was, once the thread is known to do nothing any more.
+   * @param {string} subject
+   * @param {boolean} hasTrapped
+   */
+  function loseThread(subject, hasTrapped) {
+    const goesOn = endsAtOnce() && !hasTrapped;
+    const fix = goesOn ? 'Try again: the engine goes on with one thread.' : 'Load the model again.';
+    const error = new QkvError('crash', `A thread of the engine stopped in ${subject}`, { fix });
+    if (goesOn) endPool();
+    else end(error);
+    return error;
   }
 
   const ceiling = limit > 0 ? Math.min(limit, LARGEST_MEMORY) : LARGEST_MEMORY;
@@ -133,7 +174,7 @@ export async function createCore(module, { limit = 0 } = {}) {
     }
   }
 
-  return {
+  const core = {
     description,
     heap,
     call,
@@ -144,19 +185,22 @@ export async function createCore(module, { limit = 0 } = {}) {
     /** Bytes a model or run may still take. */
     available,
     isAlive: () => ended === null,
-    /** @param {QkvError} error what later calls get */
-    end: (error) => {
-      ended ??= error;
-    },
+    threads: () => pool?.threads() ?? 1,
+    end,
   };
+  if (pool) forgotten.register(core, endPool);
+  return core;
 }
 
 /** @param {WebAssembly.Module} module */
 async function instantiate(module) {
   /** @type {WebAssembly.Exports} */
   let exports;
+  // A module for several threads does not bring its memory.
+  const isShared = WebAssembly.Module.imports(module).some(({ kind }) => kind === 'memory');
+  const memory = isShared ? shareMemory() : null;
   try {
-    exports = (await WebAssembly.instantiate(module, {})).exports;
+    exports = (await WebAssembly.instantiate(module, memory ? { env: { memory } } : {})).exports;
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
     throw new QkvError('wasm', `The wasm module cannot be started: ${message}`, { cause });
@@ -164,8 +208,25 @@ async function instantiate(module) {
   const abi = exports.qkv_abi;
   const number = typeof abi === 'function' ? abi() : 'none';
   if (number !== ABI) throw mismatch('ABI number', number, ABI);
-  if (!(exports.memory instanceof WebAssembly.Memory)) throw mismatch('exported memory', 'none', 'one');
-  return exports;
+  const own = memory ?? exports.memory;
+  if (!(own instanceof WebAssembly.Memory)) throw mismatch('exported memory', 'none', 'one');
+  return { exports, memory: own, isShared };
+}
+
+/** Address space for all that the memory may grow to is taken at once; where there is less, it has to do. */
+function shareMemory() {
+  for (let maximum = LARGEST_MEMORY / PAGE; ; maximum /= 2) {
+    try {
+      return new WebAssembly.Memory({ initial: FIRST_PAGES, maximum, shared: true });
+    } catch (cause) {
+      if (maximum > LEAST_SHARED / PAGE) continue;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new QkvError('wasm', `No memory can be shared between threads: ${message}`, {
+        cause,
+        fix: 'Use one thread, or serve the page with the headers that isolate it.',
+      });
+    }
+  }
 }
 
 /**
@@ -200,23 +261,27 @@ export function memoryError(subject, needed, available, why = '') {
 /** @param {number} bytes */
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** @type {WeakMap<Engine, { compiled: Compiled, limit: number, core: Core, isDisposed: boolean }>} */
+/** @typedef {{ compiled: Compiled, limit: number, core: Core, isDisposed: boolean }} EngineState */
+/** @type {WeakMap<Engine, EngineState>} */
 const engines = new WeakMap();
 
 /** Compiled once, shared by the models that are loaded with it; they then share its memory as well. */
 export class Engine {
-  /** @type {EngineInfo} */
-  info;
-
   /**
    * @param {Compiled} compiled
    * @param {Core} core
    * @param {number} limit
    */
   constructor(compiled, core, limit) {
-    const { variant, wasmBytes } = compiled;
-    this.info = Object.freeze({ version: core.description.version, variant, threads: 1, wasmBytes });
     engines.set(this, { compiled, limit, core, isDisposed: false });
+  }
+
+  /** @returns {Readonly<EngineInfo>} */
+  get info() {
+    const { compiled, core } = /** @type {EngineState} */ (engines.get(this));
+    const { variant, wasmBytes, pool } = compiled;
+    const threads = mayWait() ? core.threads() : (pool?.threads ?? 1);
+    return Object.freeze({ version: core.description.version, variant, threads, wasmBytes });
   }
 
   /** Bytes of linear memory: reserved never shrinks while the engine lives, used is what models and runs hold now. */
@@ -243,7 +308,7 @@ export class Engine {
  * @param {number} [limit]
  */
 export async function createEngine(compiled, limit = 0) {
-  return new Engine(compiled, await createCore(compiled.module, { limit }), limit);
+  return new Engine(compiled, await createCore(compiled.module, { limit, pool: compiled.pool }), limit);
 }
 
 /** @param {Engine} engine */
@@ -273,6 +338,7 @@ export const coreOf = (engine) => stateOf(engine).core;
  */
 export async function liveCore(engine) {
   const state = stateOf(engine);
-  if (!state.core.isAlive()) state.core = await createCore(state.compiled.module, { limit: state.limit });
+  const { compiled, limit } = state;
+  if (!state.core.isAlive()) state.core = await createCore(compiled.module, { limit, pool: compiled.pool });
   return state.core;
 }

@@ -74,9 +74,9 @@ function createAnswer() {
    * @param {LoadRequest} request
    * @param {Calls} calls
    */
-  async function load({ module, limit, source, options }, { signal, onProgress }) {
+  async function load({ module, limit, pool, source, options }, { signal, onProgress }) {
     const given = { ...options, signal, onProgress };
-    model = await loadInThread(source, given, { core: await createCore(module, { limit }), pause });
+    model = await loadInThread(source, given, { core: await createCore(module, { limit, pool }), pause });
     return model.info;
   }
 

@@ -9,6 +9,7 @@ import { loadWasm } from './loader.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
 import { pauseThread } from './pause.js';
+import { threadsFor } from './pool.js';
 import { loadInWorker } from './remote.js';
 
 export { MultiHeadAttention, QkvError, scaledDotProductAttention };
@@ -55,7 +56,9 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * @typedef {object} InitOptions
  * @property {'auto' | 'simd' | 'relaxed'} [variant] 'auto': fused multiply-add where the machine has it. Beside `wasm`
  * it says what that module is; without it engine.info.variant is 'custom'
- * @property {number | 'auto'} [threads] this version computes with one; engine.info.threads says so
+ * @property {number | 'auto'} [threads] that compute together, for the same numbers: 1 unless given, at most 16; 'auto': the
+ * cores, at most 4. One where memory cannot be shared (a page wants the headers of cross-origin isolation, and a model in
+ * a worker); engine.info.threads says how many there are
  * @property {import('./loader.js').WasmSource} [wasm] the module, where it is not beside this file
  * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
  */
@@ -81,7 +84,7 @@ export async function init(options) {
   const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options, INIT_OPTIONS);
   if (threads !== 'auto') wholeNumber('init: threads', threads, 1, 64);
   const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
-  return createEngine(await loadWasm({ variant, wasm }), limit);
+  return createEngine(await loadWasm({ variant, wasm, threads: threadsFor(threads) }), limit);
 }
 
 /**

@@ -10,6 +10,7 @@ import { QkvError } from './errors.js';
  * @property {WebAssembly.Module} module
  * @property {Variant | 'custom'} variant
  * @property {number | null} wasmBytes null when a Module was handed in
+ * @property {import('./pool.js').PoolPlan | null} [pool] null: one thread
  */
 
 // Two functions of a few bytes: i8x16.splat + i8x16.popcnt, and f32x4.relaxed_madd on splats.
@@ -25,12 +26,22 @@ const RELAXED_PROBE = [
 const compiledByAddress = new Map();
 
 /**
- * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource }} options
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource, threads?: number }} options
  * @returns {Promise<Compiled>}
  */
-export async function loadWasm({ variant = 'auto', wasm }) {
+export async function loadWasm({ threads = 1, ...options }) {
+  const pool = threads > 1 ? { threads, address: new URL('./thread.js', import.meta.url).href } : null;
+  return { ...(await loadModule(options, pool !== null)), pool };
+}
+
+/**
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource }} options
+ * @param {boolean} isShared
+ * @returns {Promise<Compiled>}
+ */
+async function loadModule({ variant = 'auto', wasm }, isShared) {
   const chosen = chooseVariant(variant);
-  if (wasm === undefined) return fromAddress(defaultAddress(chosen), chosen);
+  if (wasm === undefined) return fromAddress(defaultAddress(chosen, isShared), chosen);
   const label = variant === 'auto' ? 'custom' : chosen;
   if (wasm instanceof WebAssembly.Module) return { module: wasm, variant: label, wasmBytes: null };
   if (wasm instanceof Response) return compile(await readResponse(wasm, wasm.url || 'the given response'), label);
@@ -65,11 +76,20 @@ function chooseVariant(wanted) {
 const isValid = (bytes) => WebAssembly.validate(Uint8Array.from(bytes));
 
 /**
- * The two addresses stay literal, so that bundlers see them.
+ * The addresses stay literal, so that bundlers see them.
  * @param {Variant} variant
+ * @param {boolean} isShared
  */
-const defaultAddress = (variant) =>
-  variant === 'relaxed' ? new URL('./qkv-relaxed.wasm', import.meta.url) : new URL('./qkv.wasm', import.meta.url);
+function defaultAddress(variant, isShared) {
+  if (isShared) {
+    return variant === 'relaxed'
+      ? new URL('./qkv-relaxed-threads.wasm', import.meta.url)
+      : new URL('./qkv-threads.wasm', import.meta.url);
+  }
+  return variant === 'relaxed'
+    ? new URL('./qkv-relaxed.wasm', import.meta.url)
+    : new URL('./qkv.wasm', import.meta.url);
+}
 
 /** @param {string | URL} address */
 function toAddress(address) {

@@ -21,6 +21,7 @@ import { QkvError } from './errors.js';
  * @typedef {object} LoadRequest
  * @property {WebAssembly.Module} module
  * @property {number} limit bytes of memory, 0 = no ceiling
+ * @property {import('./pool.js').PoolPlan | null} pool
  * @property {import('./source.js').SourceInput} source
  * @property {{ precision: 'auto' | import('./load.js').Precision, maxTokens?: number, revision?: string }} options
  */

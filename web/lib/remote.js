@@ -30,13 +30,13 @@ const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) =
 /**
  * @param {SourceInput} input
  * @param {LoadOptions | undefined} options
- * @param {{ module: WebAssembly.Module, limit: number }} wasm
+ * @param {{ module: WebAssembly.Module, limit: number, pool?: import('./pool.js').PoolPlan | null }} wasm
  * @returns {Promise<Model>}
  */
-export async function loadInWorker(input, options, { module, limit }) {
+export async function loadInWorker(input, options, { module, limit, pool = null }) {
   const { signal, onProgress, ...rest } = checkLoadOptions(options);
   /** @type {LoadRequest} */
-  const request = { module, limit, source: portableSource(input), options: rest };
+  const request = { module, limit, pool, source: portableSource(input), options: rest };
   const workers = createWorkers(request, onProgress);
   const info = await workers.first(signal);
   return createRemoteModel(info, workers);

@@ -1,6 +1,7 @@
 /** Starts worker.js in a browser or in Node, behind one interface. */
 
 import { QkvError } from './errors.js';
+import { trusted } from './script_address.js';
 
 /** @typedef {import('./protocol.js').ToClient} ToClient */
 /** @typedef {{ onMessage: (message: ToClient) => void, onFailure: (what: string, cause?: unknown) => void }} Handlers */
@@ -12,9 +13,6 @@ import { QkvError } from './errors.js';
  * @property {() => void} hold
  * @property {() => void} release
  */
-
-/** @type {{ createScriptURL(url: string): string } | undefined} */
-let policy;
 
 /**
  * @param {Handlers} handlers
@@ -45,25 +43,6 @@ function inBrowser(address, { onMessage, onFailure }) {
   };
   worker.onmessageerror = () => onFailure('a message could not be read');
   return { port: worker, end: () => worker.terminate(), hold: () => {}, release: () => {} };
-}
-
-/**
- * Under Trusted Types only a policy may name a worker's script; this one names a single file.
- * @param {URL} address
- */
-function trusted(address) {
-  const { trustedTypes } =
-    /** @type {{ trustedTypes?: { createPolicy(name: string, rules: object): NonNullable<typeof policy> } }} */ (
-      /** @type {unknown} */ (globalThis)
-    );
-  if (!trustedTypes) return address;
-  policy ??= trustedTypes.createPolicy('qkv-worker', {
-    createScriptURL(/** @type {string} */ url) {
-      if (url === address.href) return url;
-      throw new TypeError('The policy qkv-worker allows one address only.');
-    },
-  });
-  return policy.createScriptURL(address.href);
 }
 
 /**
