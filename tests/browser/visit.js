@@ -68,10 +68,12 @@ function findChromium() {
   );
 }
 
+export const launchBrowser = () => chromium.launch({ executablePath: findChromium(), args: FLAGS });
+
 /** One server and one browser for a test file. */
 export async function startBrowser() {
   const server = await servePage();
-  const browser = await chromium.launch({ executablePath: findChromium(), args: FLAGS });
+  const browser = await launchBrowser();
 
   /**
    * @param {{ hash?: string, ready?: boolean, prepare?: (page: Page) => Promise<unknown> } & ContextOptions} [options]
