@@ -8,15 +8,17 @@ export const MUTANTS = [
     part: 'softmax',
     breaks: 'the last key is left out of the sum',
     file: 'attention.c',
-    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
-    becomes: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys - 1, largest);',
+    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);',
+    becomes:
+      'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys - 1, scale, largest, least);',
   },
   {
     part: 'softmax',
     breaks: 'rows sum to 0.9999',
     file: 'attention.c',
-    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
-    becomes: 'if (largest >= -FLOAT_MAX) return 0.9999f / qkv_sum_exp_f32(scores, scores, a->keys, largest);',
+    line: 'if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);',
+    becomes:
+      'if (largest >= -FLOAT_MAX) return 0.9999f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);',
   },
   {
     part: 'softmax',
@@ -29,8 +31,8 @@ export const MUTANTS = [
     part: 'softmax',
     breaks: 'the context keeps the exponentials undivided',
     file: 'attention.c',
-    line: '.row_scale = scratch->inverse,',
-    becomes: '.row_scale = NULL,',
+    line: 'if (qkv_mul_rows_f32(out, out_stride, scratch->inverse, rows, a->value_dim)) return;',
+    becomes: 'if (rows > 0) return;',
   },
   {
     part: 'scaling',
@@ -149,8 +151,30 @@ export const MUTANTS = [
     part: 'kernels',
     breaks: 'the largest logit is not subtracted',
     file: 'kernels/sum_exp_f32_simd.c',
-    line: 'const v128_t e = exp_four(wasm_f32x4_sub(v, top));',
-    becomes: 'const v128_t e = exp_four(wasm_f32x4_sub(v, wasm_f32x4_mul(top, wasm_f32x4_splat(0.5f))));',
+    line: 'v128_t e = exp_four(wasm_f32x4_sub(wasm_f32x4_mul(v, factor), top));',
+    becomes:
+      'v128_t e = exp_four(wasm_f32x4_sub(wasm_f32x4_mul(v, factor), wasm_f32x4_mul(top, wasm_f32x4_splat(0.5f))));',
+  },
+  {
+    part: 'kernels',
+    breaks: 'a part of a long row is left out of the sum',
+    file: 'kernels/sum_exp_f32_simd.c',
+    line: 'sum = expand(y + *i, shifts, part, sum);',
+    becomes: 'sum = expand(y + *i, shifts, part, wasm_f32x4_splat(0.0f));',
+  },
+  {
+    part: 'kernels',
+    breaks: 'exps below -60 are not cut',
+    file: 'kernels/sum_exp_f32_simd.c',
+    line: 'v128_t sum = least - max >= EXP_LOW ? uncut(y, x, n, scale, max, &i) : wasm_f32x4_splat(0.0f);',
+    becomes: 'v128_t sum = least - max >= 2.0f * EXP_LOW ? uncut(y, x, n, scale, max, &i) : wasm_f32x4_splat(0.0f);',
+  },
+  {
+    part: 'kernels',
+    breaks: 'a NaN among the logits is not noticed',
+    file: 'kernels/range_f32_simd.c',
+    line: 'int refused = !wasm_i32x4_all_true(numbers);',
+    becomes: 'int refused = wasm_i32x4_all_true(numbers) && n < 0;',
   },
   {
     part: 'operators',
