@@ -17,11 +17,10 @@ void qkv_mul_f32_simd(float *y, const float *x, int n, float factor) {
     for (; i < n; i++) y[i] = x[i] * factor;
 }
 
-/* 0 times a number is a zero, 0 times a NaN or an infinity is NaN. */
+/* A number less itself is +0, all bits clear; for a NaN or an infinity it is NaN. */
 int qkv_mul_rows_f32_simd(float *y, size_t y_stride, const float *factors, int rows, int n) {
-    const v128_t zero = wasm_f32x4_splat(0.0f);
-    v128_t zeros = zero;
-    float rest = 0.0f;
+    v128_t odd = wasm_f32x4_splat(0.0f);
+    int finite = 1;
 
     for (int m = 0; m < rows; m++, y += y_stride) {
         const v128_t factor = wasm_f32x4_splat(factors[m]);
@@ -29,14 +28,14 @@ int qkv_mul_rows_f32_simd(float *y, size_t y_stride, const float *factors, int r
         for (; i + 4 <= n; i += 4) {
             const v128_t v = wasm_f32x4_mul(wasm_v128_load(y + i), factor);
             wasm_v128_store(y + i, v);
-            zeros = madd(v, zero, zeros);
+            odd = wasm_v128_or(odd, wasm_f32x4_sub(v, v));
         }
         for (; i < n; i++) {
             y[i] = y[i] * factors[m];
-            rest += 0.0f * y[i];
+            finite &= y[i] - y[i] == 0.0f;
         }
     }
-    return wasm_i32x4_all_true(wasm_f32x4_eq(zeros, zeros)) && rest == 0.0f;
+    return finite && !wasm_v128_any_true(odd);
 }
 
 void qkv_max_f32_simd(float *y, const float *x, int n) {
