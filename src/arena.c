@@ -27,6 +27,13 @@ qkv_arena qkv_arena_over(void *memory, size_t bytes) {
     return (qkv_arena){memory, bytes, 0, 0};
 }
 
+size_t qkv_arena_product(qkv_arena *arena, size_t a, size_t b) {
+    size_t product;
+
+    if (__builtin_mul_overflow(a, b, &product)) arena->overflow = 1;
+    return product;
+}
+
 void *qkv_arena_take(qkv_arena *arena, size_t count, size_t size) {
     size_t bytes, end;
 

@@ -22,6 +22,9 @@ typedef struct qkv_arena {
 qkv_arena qkv_arena_measure(void);
 qkv_arena qkv_arena_over(void *memory, size_t bytes);
 
+/* a * b as a count or size of qkv_arena_take; marks an overflow of size_t, which has 32 bits in wasm. */
+size_t qkv_arena_product(qkv_arena *arena, size_t a, size_t b);
+
 /* count * size bytes, 16-byte aligned; NULL while measuring and after an overflow. The content is not set. */
 void *qkv_arena_take(qkv_arena *arena, size_t count, size_t size);
 

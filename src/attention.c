@@ -12,11 +12,11 @@ void qkv_attention_scratch_take(qkv_attention_scratch *scratch, qkv_arena *arena
     const size_t keys = padded(most_keys);
     const size_t longest = keys > (size_t)key_dim ? keys : (size_t)key_dim;
 
-    scratch->scores = qkv_arena_take(arena, keys * QKV_ROWS_MAX, sizeof(float));
-    scratch->panels = qkv_arena_take(arena, longest * QKV_ROWS_MAX, sizeof(float));
+    scratch->scores = qkv_arena_take(arena, keys, QKV_ROWS_MAX * sizeof(float));
+    scratch->panels = qkv_arena_take(arena, longest, QKV_ROWS_MAX * sizeof(float));
     scratch->inverse = qkv_arena_take(arena, QKV_ROWS_MAX, sizeof(float));
     scratch->bias = qkv_arena_take(arena, keys, sizeof(float));
-    scratch->values = qkv_arena_take(arena, keys * QKV_PANEL, sizeof(float));
+    scratch->values = qkv_arena_take(arena, keys, QKV_PANEL * sizeof(float));
 }
 
 /* ---- keys and values in panels ------------------------------------------------------------------------------ */
@@ -119,16 +119,21 @@ static void multiply_keys(const qkv_attention *a, int32_t row0, int32_t rows, fl
     qkv_gemm_f32(&gemm, scratch->panels, a->k);
 }
 
-/* Step 2, the logits of one row before the mask, in place: scale, then the cap. */
+/* Step 2, the logits of row i before the mask, in place: scale, then the cap, then the relative bias. */
 static void scale_and_cap(const qkv_attention *a, float *scores) {
     qkv_scale_f32(scores, scores, a->keys, a->scale, NULL);
     if (a->softcap > 0.0f) qkv_softcap_f32(scores, scores, a->keys, a->softcap);
 }
 
-/* Step 3: the mask. Returns the largest logit, see scale_f32. Without a cap, scaling and mask are one pass. */
-static float mask_logits(const qkv_attention *a, const float *bias, float *scores) {
-    if (!(a->softcap > 0.0f)) return qkv_scale_f32(scores, scores, a->keys, a->scale, bias);
+static void add_relative(const qkv_attention *a, int32_t i, float *scores) {
+    if (a->relative) qkv_add_f32(scores, a->relative - i, a->keys);
+}
+
+/* Step 3: the mask. Returns the largest logit, see scale_f32. With nothing in between, scaling and mask are one pass. */
+static float mask_logits(const qkv_attention *a, int32_t i, const float *bias, float *scores) {
+    if (!(a->softcap > 0.0f) && !a->relative) return qkv_scale_f32(scores, scores, a->keys, a->scale, bias);
     scale_and_cap(a, scores);
+    add_relative(a, i, scores);
     return qkv_scale_f32(scores, scores, a->keys, 1.0f, bias);
 }
 
@@ -136,10 +141,10 @@ static float mask_logits(const qkv_attention *a, const float *bias, float *score
  * multiplication of the context is cheaper than one of each weight.
  * A row that may see nothing becomes what `empty` says; a row without a softmax (NaN or +infinity among its logits, or
  * nothing but -infinity though keys are allowed) becomes NaN. */
-static float soften(const qkv_attention *a, const float *bias, float *scores) {
-    const int plain = !bias && !(a->softcap > 0.0f); /* then the logits need not be written down */
+static float soften(const qkv_attention *a, int32_t i, const float *bias, float *scores) {
+    const int plain = !bias && !a->relative && !(a->softcap > 0.0f); /* then the logits need not be written down */
     float least = -__builtin_inff();
-    const float largest = plain ? qkv_range_f32(&least, scores, a->keys, a->scale) : mask_logits(a, bias, scores);
+    const float largest = plain ? qkv_range_f32(&least, scores, a->keys, a->scale) : mask_logits(a, i, bias, scores);
     const float scale = plain ? a->scale : 1.0f;
 
     if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);
@@ -232,7 +237,7 @@ void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, f
         for (int32_t r = 0; r < block; r++) {
             float *scores = scratch->scores + (size_t)r * stride;
             const float *bias = bias_row(&near, row0 + done + r, scratch->bias);
-            scratch->inverse[r] = soften(&near, bias, scores);
+            scratch->inverse[r] = soften(&near, row0 + done + r, bias, scores);
             if (!weights) continue;
             write_weights(weights + (size_t)(done + r) * (size_t)a->keys, scores, scratch->inverse[r], near.keys,
                           a->keys);
@@ -245,14 +250,18 @@ void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, f
 
 /* ---- the same steps, stopped where asked -------------------------------------------------------------------- */
 
-static void finish_row(const qkv_attention *a, qkv_stage stage, const float *bias, float *scores) {
+/* Row i of the scores, on to the stage. */
+static void finish_row(const qkv_attention *a, qkv_stage stage, int32_t i, const float *bias, float *scores) {
     switch (stage) {
     case QKV_STAGE_SCORES: break;
     case QKV_STAGE_SCALED: qkv_scale_f32(scores, scores, a->keys, a->scale, NULL); break;
-    case QKV_STAGE_CAPPED:
-    case QKV_STAGE_BIASED: scale_and_cap(a, scores); break; /* no relative bias here */
-    case QKV_STAGE_MASKED: mask_logits(a, bias, scores); break;
-    default: qkv_mul_f32(scores, scores, a->keys, soften(a, bias, scores)); break;
+    case QKV_STAGE_CAPPED: scale_and_cap(a, scores); break;
+    case QKV_STAGE_BIASED:
+        scale_and_cap(a, scores);
+        add_relative(a, i, scores);
+        break;
+    case QKV_STAGE_MASKED: mask_logits(a, i, bias, scores); break;
+    default: qkv_mul_f32(scores, scores, a->keys, soften(a, i, bias, scores)); break;
     }
 }
 
@@ -265,7 +274,8 @@ void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, in
         float *scores = out + (size_t)done * stride;
         multiply_keys(a, row0 + done, block, scores, stride, scratch);
         for (int32_t r = 0; r < block; r++) {
-            finish_row(a, stage, bias_row(a, row0 + done + r, scratch->bias), scores + (size_t)r * stride);
+            const int32_t i = row0 + done + r;
+            finish_row(a, stage, i, bias_row(a, i, scratch->bias), scores + (size_t)r * stride);
         }
         done += block;
     }

@@ -1,7 +1,7 @@
 /* attention.h - scaled dot-product attention of one head, fused or step by step.
  *
- *   scores = Q K^T        scaled = scores * scale     capped = cap tanh(scaled / cap)     masked = capped + mask
- *   weights = softmax of each row of masked           context = weights V
+ *   scores = Q K^T     scaled = scores * scale     capped = cap tanh(scaled / cap)     biased = capped + relative bias
+ *   masked = biased + mask     weights = softmax of each row of masked     context = weights V
  *
  * Works on blocks of a few query rows, so its scratch is linear in the number of keys. Rows do not depend on each other:
  * any window of rows, in any block, has the bits of the whole. Both functions below go through the same steps in the
@@ -45,8 +45,9 @@ typedef struct qkv_attention {
     size_t v_stride;                  /* floats from one panel of v to the next */
     int32_t keys, key_dim, value_dim; /* M, E, Ev */
     float scale;
-    float softcap; /* 0: none */
-    float empty;   /* the weights and context of a query that may see no key: 0, or NaN as torch has it */
+    float softcap;         /* 0: none */
+    const float *relative; /* NULL or biases by distance: key j of query i gets relative[j - i] */
+    float empty;           /* the weights and context of a query that may see no key: 0, or NaN as torch has it */
     qkv_mask mask;
 } qkv_attention;
 

@@ -80,7 +80,7 @@ static void look(const glance *g, const qkv_attention *a, float *rows, const qkv
 }
 
 static qkv_status check(const qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, qkv_error *err) {
-    QKV_FAIL_IF(kind >= QKV_KIND_COUNT, QKV_ARGUMENT, "kind", kind, QKV_KIND_COUNT - 1);
+    QKV_TRY(qkv_check_kind(run, kind, err));
     QKV_FAIL_IF(sequence < 0 || sequence >= run->sequence_count, QKV_RANGE, "sequence", sequence,
                 run->sequence_count - 1);
     QKV_FAIL_IF(size < 1 || size > SIZE_MOST, QKV_ARGUMENT, "size of a thumbnail", size, SIZE_MOST);

@@ -33,9 +33,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config.h"
+
 #define QKV_VERSION "0.1.0"
 /* Raised whenever a wasm export, a struct below or a number of an enum changes meaning. */
-#define QKV_ABI 1
+#define QKV_ABI 2
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
@@ -66,106 +68,10 @@ typedef struct qkv_error {
 
 /* ---- configuration ------------------------------------------------------------------------------------------ */
 
-/* How the matrices are held in memory.
- *   f32  panels of float
- *   q10  panels of int16 holding 10-bit integers, one scale per output channel; activations become int16 per token,
- *        except for W_O, whose ten-bit weights are kept as the floats they stand for: concat W_O + bias is shown */
-#define QKV_PRECISIONS(X) \
-    X(F32, f32)           \
-    X(Q10, q10)
-
-/* What a chunk of incoming weights holds. q10_high/q10_low/scale are the three tensors of the q10 file format:
- * w = scale[row] * (4 * high + low), high int8, low two bits an element, element i in bits 2 (i % 4) of byte i / 4. */
-#define QKV_PLANES(X)     \
-    X(F32, f32)           \
-    X(F16, f16)           \
-    X(BF16, bf16)         \
-    X(Q10_HIGH, q10_high) \
-    X(Q10_LOW, q10_low)   \
-    X(SCALE, scale)
-
-typedef enum qkv_precision {
-#define QKV_X(NAME, name) QKV_PRECISION_##NAME,
-    QKV_PRECISIONS(QKV_X) QKV_PRECISION_COUNT
-#undef QKV_X
-} qkv_precision;
-
-typedef enum qkv_plane {
-#define QKV_X(NAME, name) QKV_PLANE_##NAME,
-    QKV_PLANES(QKV_X) QKV_PLANE_COUNT
-#undef QKV_X
-} qkv_plane;
-
-/* Every field of the config: X(type, name). JavaScript reads this list from the module, so the two never drift.
- *   layers, heads, kv_heads, head_dim, width, ffn, vocab   L, H, G, E, D, F, V
- *   positions   rows of the learned position table; no sequence may be longer
- *   segments    rows of the token-type table, 0 = the model has none
- *   norm_eps    added to the variance in LayerNorm
- *   table       a qkv_plane: how the token table is held (f32, f16, bf16; q10_high = q10). It keeps its file's form,
- *               since a row is only read when its token occurs */
-#define QKV_CONFIG_FIELDS(X) \
-    X(i32, layers)           \
-    X(i32, heads)            \
-    X(i32, kv_heads)         \
-    X(i32, head_dim)         \
-    X(i32, width)            \
-    X(i32, ffn)              \
-    X(i32, vocab)            \
-    X(i32, positions)        \
-    X(i32, segments)         \
-    X(f32, norm_eps)         \
-    X(i32, table)
-
-/* The C types behind the field lists of this header; each takes 4 bytes in wasm. */
-#define QKV_TYPE_i32 int32_t
-#define QKV_TYPE_f32 float
-#define QKV_TYPE_ptr_i32 const int32_t *
-#define QKV_TYPE_ptr_f32 const float *
-#define QKV_TYPE_ptr_u8 const uint8_t *
-#define QKV_TYPE_out_f32 float *
-
-typedef struct qkv_config {
-#define QKV_X(type, name) QKV_TYPE_##type name;
-    QKV_CONFIG_FIELDS(QKV_X)
-#undef QKV_X
-} qkv_config;
-
 /* QKV_OK, or QKV_CONFIG naming the first field that cannot be. */
 qkv_status qkv_config_check(const qkv_config *config, qkv_error *err);
 
 /* ---- model -------------------------------------------------------------------------------------------------- */
-
-/* Where weights go: X(NAME, name, scope, role).
- *   scope  model: once; layer: once for each layer
- *   role   table [rows, D] looked up by row; matrix [out, in], y = x W^T; vector [1, n] */
-#define QKV_SLOTS(X)                                       \
-    X(TOKENS, tokens, model, table)                        \
-    X(POSITIONS, positions, model, table)                  \
-    X(SEGMENTS, segments, model, table)                    \
-    X(EMBED_NORM_WEIGHT, embed_norm.weight, model, vector) \
-    X(EMBED_NORM_BIAS, embed_norm.bias, model, vector)     \
-    X(Q_WEIGHT, q.weight, layer, matrix)                   \
-    X(Q_BIAS, q.bias, layer, vector)                       \
-    X(K_WEIGHT, k.weight, layer, matrix)                   \
-    X(K_BIAS, k.bias, layer, vector)                       \
-    X(V_WEIGHT, v.weight, layer, matrix)                   \
-    X(V_BIAS, v.bias, layer, vector)                       \
-    X(O_WEIGHT, o.weight, layer, matrix)                   \
-    X(O_BIAS, o.bias, layer, vector)                       \
-    X(ATTN_NORM_WEIGHT, attn_norm.weight, layer, vector)   \
-    X(ATTN_NORM_BIAS, attn_norm.bias, layer, vector)       \
-    X(UP_WEIGHT, up.weight, layer, matrix)                 \
-    X(UP_BIAS, up.bias, layer, vector)                     \
-    X(DOWN_WEIGHT, down.weight, layer, matrix)             \
-    X(DOWN_BIAS, down.bias, layer, vector)                 \
-    X(FFN_NORM_WEIGHT, ffn_norm.weight, layer, vector)     \
-    X(FFN_NORM_BIAS, ffn_norm.bias, layer, vector)
-
-typedef enum qkv_slot {
-#define QKV_X(NAME, name, scope, role) QKV_SLOT_##NAME,
-    QKV_SLOTS(QKV_X) QKV_SLOT_COUNT
-#undef QKV_X
-} qkv_slot;
 
 typedef struct qkv_model qkv_model;
 
@@ -179,14 +85,16 @@ qkv_status qkv_model_create(qkv_model **out_model, void *memory, size_t bytes, c
                             qkv_precision precision, qkv_error *err);
 
 /* The shape a slot wants: rows and cols of table, matrix or vector (rows = 1). Rows 0 where the model has no such
- * slot (segments = 0). */
+ * slot. */
 qkv_status qkv_model_shape(const qkv_model *model, qkv_slot slot, int32_t *out_rows, int32_t *out_cols, qkv_error *err);
 
 /* Takes rows [row0, row0 + rows) of one tensor in the given plane and packs them; tensors and planes in any order, the
- * rows of one plane from the first to the last (row0 = rows taken so far). data: rows of `cols` elements without gaps (q10_low: ceil(cols / 4)
- * bytes a row; scale: one float a row). A vector is one row. Vectors, positions and segments take f32, f16, bf16;
- * matrices and the token table f32, f16, bf16 or the three q10 planes, whichever the precision: an f32 model
- * dequantises, a q10 model quantises (scale = largest magnitude of the row / 511, round to nearest even). */
+ * rows of one plane from the first to the last (row0 = rows taken so far). data: rows of `cols` elements without gaps
+ * (q10_low: ceil(cols / 4) bytes a row; scale: one float a row; blocks: cols is a multiple of the block). A vector is one
+ * row. Vectors, positions, segments and relative biases take floats: f32, f16, bf16 and blocks; the token table the planes of
+ * its form and, where that is f32 or integers, floats; matrices every plane, whichever the precision: an f32 model
+ * dequantises, a q10 or q8 model quantises floats and blocks (scale = largest magnitude of the row / 511 or 127, round to
+ * nearest even) and takes only integers that it can keep as they are. */
 qkv_status qkv_model_rows(qkv_model *model, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0, int32_t rows,
                           const void *data, qkv_error *err);
 
@@ -203,8 +111,9 @@ qkv_status qkv_model_finish(qkv_model *model, qkv_error *err);
  *                mask_rows is 1 (a key mask) or N, mask_heads 1 or H; all sequences then have the same length
  *   mask_layers  [L] 1 where the mask applies, or NULL: everywhere
  *   ablate       [L, H] 1 where the head's context is replaced by zeros, or NULL
- *   scale        what QK^T is multiplied by when has_scale is not 0; else 1 / sqrt(E)
- *   temperature  divides the logits before the mask; > 0; 1 changes nothing */
+ *   scale        what QK^T is multiplied by when has_scale is not 0; else the model's scale
+ *   temperature  divides the logits before the mask; > 0; 1 changes nothing
+ *   room         tokens that qkv_append may add later: a causal model, one sequence, no mask */
 #define QKV_INPUT_FIELDS(X) \
     X(ptr_i32, ids)         \
     X(ptr_i32, type_ids)    \
@@ -217,7 +126,8 @@ qkv_status qkv_model_finish(qkv_model *model, qkv_error *err);
     X(ptr_u8, ablate)       \
     X(i32, has_scale)       \
     X(f32, scale)           \
-    X(f32, temperature)
+    X(f32, temperature)     \
+    X(i32, room)
 
 typedef struct qkv_input {
 #define QKV_X(type, name) QKV_TYPE_##type name;
@@ -234,13 +144,17 @@ size_t qkv_run_bytes(const qkv_model *model, const qkv_input *input, qkv_error *
 qkv_status qkv_run_create(qkv_run **out_run, void *memory, size_t bytes, const qkv_model *model, const qkv_input *input,
                           qkv_error *err);
 
+/* Adds count tokens behind the last one. The next qkv_forward runs the blocks on them alone, from layer 0 on: what is
+ * kept of the earlier tokens is the cache. Every bit is that of a run over all tokens at once. */
+qkv_status qkv_append(qkv_run *run, const int32_t *ids, int32_t count, qkv_error *err);
+
 /* Runs blocks [from_layer, to_layer); from_layer at most the number of layers done so far (a smaller one runs them
  * again). Layer 0 starts with the embeddings. Allocates nothing. */
 qkv_status qkv_forward(qkv_run *run, int32_t from_layer, int32_t to_layer, qkv_error *err);
 
 /* ---- looking in --------------------------------------------------------------------------------------------- */
 
-#define QKV_KINDS(X) X(ENCODER, encoder)
+#define QKV_KINDS(X) X(ENCODER, encoder) X(DECODER, decoder)
 
 typedef enum qkv_kind {
 #define QKV_X(NAME, name) QKV_KIND_##NAME,
@@ -249,8 +163,9 @@ typedef enum qkv_kind {
 } qkv_kind;
 
 /* Every step that can be shown, in order of computation.
- *   [N, D]    x (attention's input), concat [N, H E], output (after W_O and its bias), hidden (block output)
- *   [N, E]    qLinear, kLinear, q, k, v, context (Z) of one head
+ *   [N, D]    x (attention's input, behind a norm that stands in front), concat [N, H E], output (after W_O and its
+ *             bias), hidden (block output)
+ *   [N, E]    qLinear, kLinear (projection and bias), q, k (behind norm and rotation), v, context (Z) of one head
  *   [N, M]    scores (Q K^T), scaled, capped, biased, masked, weights of one head
  * A stage the model does not have equals the one before it. */
 #define QKV_STAGES(EACH)    \
@@ -282,8 +197,8 @@ typedef enum qkv_stage {
 qkv_status qkv_get_weights(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage, int32_t sequence,
                            int32_t row0, int32_t rows, float *out, qkv_error *err);
 
-/* A whole stage of one sequence; head is ignored for [N, D] stages. out: the stage's shape. For `x` layer may be L:
- * the model's last hidden state. */
+/* A whole stage of one sequence; head is ignored for [N, D] stages. out: the stage's shape. For `x` layer may be L: the
+ * model's last hidden state, behind the final norm. For `hidden` it may be -1: the embeddings. */
 qkv_status qkv_get_stage(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage, int32_t sequence,
                          float *out, qkv_error *err);
 
@@ -306,6 +221,9 @@ typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_CLS, QKV_POOL_LAST } qkv_pool
  * normalize is not 0. out: [D]. All layers must have been run. */
 qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out,
                          qkv_error *err);
+
+/* The head's logits at one position of a sequence, -1 = its last. out: [head_rows]. All layers must have been run. */
+qkv_status qkv_logits(qkv_run *run, int32_t sequence, int32_t position, float *out, qkv_error *err);
 
 /* ---- operators ---------------------------------------------------------------------------------------------- */
 

@@ -62,7 +62,8 @@ static void *allocate(size_t bytes) {
 static const char description[] = "version " QKV_VERSION                /* */
                                   "\nstatuses" QKV_STATUSES(STATUS)     /* NAME:number */
     "\nprecisions" QKV_PRECISIONS(LISTED) "\nplanes" QKV_PLANES(LISTED) /* names in order of their numbers */
-    "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(LISTED) "\nstats" QKV_STATS(STAT) /* */
+    "\nactivations" QKV_ACTIVATIONS(LISTED) "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(
+        LISTED) "\nstats" QKV_STATS(STAT) /* */
     "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) "\noperator" QKV_OPERATOR_FIELDS(
         FIELD)                      /* name:type in order, 4 bytes each */
     "\nslots" QKV_SLOTS(SLOT) "\n"; /* name:scope:role */
@@ -155,6 +156,10 @@ qkv_status EXPORT(forward)(qkv_run *run, int32_t from_layer, int32_t to_layer) {
     return qkv_forward(run, from_layer, to_layer, &last_error);
 }
 
+qkv_status EXPORT(append)(qkv_run *run, const int32_t *ids, int32_t count) {
+    return qkv_append(run, ids, count, &last_error);
+}
+
 qkv_status EXPORT(get_weights)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
                                int32_t sequence, int32_t row0, int32_t rows, float *out) {
     return qkv_get_weights(run, kind, layer, head, stage, sequence, row0, rows, out, &last_error);
@@ -172,6 +177,10 @@ qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32
 
 qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out) {
     return qkv_embedding(run, sequence, pooling, normalize, out, &last_error);
+}
+
+qkv_status EXPORT(logits)(qkv_run *run, int32_t sequence, int32_t position, float *out) {
+    return qkv_logits(run, sequence, position, out, &last_error);
 }
 
 /* ---- operators ---------------------------------------------------------------------------------------------- */

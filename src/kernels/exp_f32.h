@@ -48,20 +48,31 @@ static const float exp_table[][4] = {
     FOUR(EXP_C5),  FOUR(EXP_C4),    FOUR(EXP_C3),    FOUR(EXP_C2),     FOUR(1.0f),
 };
 
-ALWAYS_INLINE v128_t exp_four(v128_t x) {
+/* V vectors (1 to 4), step by step, with each constant loaded once. V is a constant once inlined. */
+ALWAYS_INLINE void exp_vectors(v128_t *x, const int V) {
     const float (*c)[4] = exp_table;
+    v128_t shifted[4], n[4], r[4], square[4], p[4];
 
     HIDE(c);
-    const v128_t magic = wasm_v128_load(c[2]);
-    const v128_t shifted = madd(x, wasm_v128_load(c[1]), magic);
-    const v128_t n = wasm_f32x4_sub(shifted, magic);
-    const v128_t r = madd(n, wasm_v128_load(c[4]), madd(n, wasm_v128_load(c[3]), x));
-    const v128_t square = wasm_f32x4_mul(r, r);
-    v128_t p = madd(wasm_v128_load(c[5]), square, madd(wasm_v128_load(c[6]), r, wasm_v128_load(c[7])));
-    p = madd(p, square, madd(wasm_v128_load(c[8]), r, wasm_v128_load(c[9])));
-    p = wasm_f32x4_add(madd(p, square, r), wasm_v128_load(c[10]));
-    p = wasm_i32x4_add(p, wasm_i32x4_shl(shifted, 23));
-    return wasm_v128_and(p, wasm_f32x4_ge(x, wasm_v128_load(c[0])));
+    const v128_t log2e = wasm_v128_load(c[1]), magic = wasm_v128_load(c[2]);
+    for (int i = 0; i < V; i++) shifted[i] = madd(x[i], log2e, magic);
+    for (int i = 0; i < V; i++) n[i] = wasm_f32x4_sub(shifted[i], magic);
+    const v128_t high = wasm_v128_load(c[3]), low = wasm_v128_load(c[4]);
+    for (int i = 0; i < V; i++) r[i] = madd(n[i], low, madd(n[i], high, x[i]));
+    const v128_t c6 = wasm_v128_load(c[5]), c5 = wasm_v128_load(c[6]), c4 = wasm_v128_load(c[7]);
+    for (int i = 0; i < V; i++) square[i] = wasm_f32x4_mul(r[i], r[i]);
+    for (int i = 0; i < V; i++) p[i] = madd(c6, square[i], madd(c5, r[i], c4));
+    const v128_t c3 = wasm_v128_load(c[8]), c2 = wasm_v128_load(c[9]), one = wasm_v128_load(c[10]);
+    for (int i = 0; i < V; i++) p[i] = madd(p[i], square[i], madd(c3, r[i], c2));
+    for (int i = 0; i < V; i++) p[i] = wasm_f32x4_add(madd(p[i], square[i], r[i]), one);
+    for (int i = 0; i < V; i++) p[i] = wasm_i32x4_add(p[i], wasm_i32x4_shl(shifted[i], 23));
+    const v128_t least = wasm_v128_load(c[0]);
+    for (int i = 0; i < V; i++) x[i] = wasm_v128_and(p[i], wasm_f32x4_ge(x[i], least));
+}
+
+ALWAYS_INLINE v128_t exp_four(v128_t x) {
+    exp_vectors(&x, 1);
+    return x;
 }
 
 #endif

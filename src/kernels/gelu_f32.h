@@ -35,26 +35,29 @@ static inline float gelu_one(float x) {
     return positive - t * exp_one(l);
 }
 
-ALWAYS_INLINE v128_t gelu_log_tail(v128_t x) {
+/* L(|x|) of V vectors (1 or 2), with each coefficient loaded once. V is a constant once inlined. */
+ALWAYS_INLINE void gelu_log_tails(v128_t *x, const int V) {
     const float (*c)[4] = gelu_table;
+    v128_t t[2], square[2];
 
     HIDE(c);
-    const v128_t t = wasm_f32x4_abs(x);
-    const v128_t square = wasm_f32x4_mul(t, t);
-    v128_t l = madd(wasm_v128_load(c[0]), t, wasm_v128_load(c[1]));
+    const v128_t c0 = wasm_v128_load(c[0]), c1 = wasm_v128_load(c[1]);
+    for (int j = 0; j < V; j++) t[j] = wasm_f32x4_abs(x[j]);
+    for (int j = 0; j < V; j++) square[j] = wasm_f32x4_mul(t[j], t[j]);
+    for (int j = 0; j < V; j++) x[j] = madd(c0, t[j], c1);
     for (int i = 2; i <= GELU_DEGREE; i += 2) {
-        l = madd(l, square, madd(wasm_v128_load(c[i]), t, wasm_v128_load(c[i + 1])));
+        const v128_t odd = wasm_v128_load(c[i]), even = wasm_v128_load(c[i + 1]);
+        for (int j = 0; j < V; j++) x[j] = madd(x[j], square[j], madd(odd, t[j], even));
     }
-    return l;
 }
 
-/* From x and L(|x|), as in gelu_one. Beyond the end L and what follows may be anything, NaN included: the mask
+/* From x and e^L(|x|), as in gelu_one. Beyond the end L and what follows may be anything, NaN included: the mask
  * drops it. */
-ALWAYS_INLINE v128_t gelu_from_log(v128_t x, v128_t l) {
+ALWAYS_INLINE v128_t gelu_from_tail(v128_t x, v128_t tail) {
     const v128_t zero = wasm_f32x4_splat(0.0f);
     const v128_t t = wasm_f32x4_abs(x);
     const v128_t positive = wasm_v128_andnot(x, wasm_f32x4_lt(x, zero));
-    const v128_t part = wasm_f32x4_mul(t, exp_four(l));
+    const v128_t part = wasm_f32x4_mul(t, tail);
     return wasm_f32x4_sub(wasm_f32x4_add(positive, zero),
                           wasm_v128_and(part, wasm_f32x4_lt(t, wasm_f32x4_splat(GELU_END))));
 }

@@ -71,7 +71,7 @@ static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, cons
 /* All rows of the columns [n, n + 8 panels). */
 static void columns(const qkv_gemm *g, const float *a, const float *w, int n, int panels) {
     const int width = panels * QKV_PANEL;
-    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->gelu && !g->residual;
+    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->activation && !g->residual;
     int block;
 
     for (int m = 0; m < g->rows; m += block, a += (size_t)block * (size_t)g->k) {
@@ -83,7 +83,7 @@ static void columns(const qkv_gemm *g, const float *a, const float *w, int n, in
         }
         float sums[QKV_ROWS_MAX * QKV_PANEL];
         any_tile(sums, (size_t)width, a, w, g->panel_stride, g->k, block, panels);
-        finish_tile(g, NULL, sums, panels, m, block, n);
+        qkv_finish_tile(g, NULL, sums, panels, m, block, n);
     }
 }
 
@@ -100,7 +100,7 @@ static int whole_panels(const qkv_gemm *g, const float *a, const float *w) {
 
 void qkv_gemm_f32_simd(const qkv_gemm *g, const float *a, const float *w) {
     const int all = (g->cols + QKV_PANEL - 1) / QKV_PANEL;
-    const bool plain = !g->row_scale && !g->bias && !g->gelu && !g->residual;
+    const bool plain = !g->row_scale && !g->bias && !g->activation && !g->residual;
     int panels;
 
     for (int p = plain && g->rows > 2 && g->rows <= QKV_ROWS_MAX ? whole_panels(g, a, w) : 0; p < all; p += panels) {

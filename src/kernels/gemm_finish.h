@@ -1,14 +1,13 @@
-/* gemm_finish.h - the last step of both GEMMs, one output or four at a time: the scales of q10, then what qkv_gemm
- * asks for. Multiplications and additions stay apart even in the relaxed build: there is nothing to gain here, and
- * every step of a run that is shown keeps its own rounding. */
+/* gemm_finish.h - the last step of every GEMM, one output or four at a time: the scales of q10 and q8, then what
+ * qkv_gemm asks for. Multiplications and additions stay apart even in the relaxed build: there is nothing to gain
+ * here, and every step of a run that is shown keeps its own rounding. */
 #ifndef QKV_KERNELS_GEMM_FINISH_H
 #define QKV_KERNELS_GEMM_FINISH_H
 
-#include "gelu_f32.h"
+#include "activation_f32.h"
 #include "kernels.h"
-#include "simd.h"
 
-/* Scales of q10: one a row, one a column. NULL in f32. */
+/* Scales of q10 and q8: one a row, one a column. NULL in f32. */
 typedef struct gemm_scales {
     const float *a; /* [rows] */
     const float *w; /* [cols rounded up to 8] */
@@ -17,90 +16,12 @@ typedef struct gemm_scales {
 static inline void finish_one(const qkv_gemm *g, float v, int m, int n) {
     if (g->row_scale) v *= g->row_scale[m];
     if (g->bias) v += g->bias[n];
-    if (g->gelu) v = gelu_one(v);
+    v = activate_one(v, g->activation);
     if (g->residual) v += g->residual[(size_t)m * g->residual_stride + (size_t)n];
     g->out[(size_t)m * g->out_stride + (size_t)n] = v;
 }
 
-/* tile: [rows, stride] sums of one panel, 8 columns each, for the outputs from row m, column n on. */
-static inline void scale_and_shift(const qkv_gemm *g, const gemm_scales *s, float *tile, int stride, int m, int rows,
-                                   int n) {
-    const float *const a_scales = s ? s->a + m : NULL, *const row_scale = g->row_scale ? g->row_scale + m : NULL;
-    const float *const w_scales = s ? s->w + n : NULL, *const bias = g->bias ? g->bias + n : NULL;
-
-    for (int r = 0; r < rows; r++, tile += stride) {
-        v128_t low = wasm_v128_load(tile), high = wasm_v128_load(tile + 4);
-        if (a_scales) {
-            const v128_t scale = wasm_f32x4_splat(a_scales[r]);
-            low = wasm_f32x4_mul(wasm_f32x4_mul(low, scale), wasm_v128_load(w_scales));
-            high = wasm_f32x4_mul(wasm_f32x4_mul(high, scale), wasm_v128_load(w_scales + 4));
-        }
-        if (row_scale) {
-            const v128_t scale = wasm_f32x4_splat(row_scale[r]);
-            low = wasm_f32x4_mul(low, scale);
-            high = wasm_f32x4_mul(high, scale);
-        }
-        if (bias) {
-            low = wasm_f32x4_add(low, wasm_v128_load(bias));
-            high = wasm_f32x4_add(high, wasm_v128_load(bias + 4));
-        }
-        wasm_v128_store(tile, low);
-        wasm_v128_store(tile + 4, high);
-    }
-}
-
-/* In two passes: one chain of some twenty dependent steps would leave most of the processor idle. */
-static inline void gelu_tile(float *tile, int stride, int rows) {
-    float logs[QKV_ROWS_MAX * QKV_PANEL];
-
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < QKV_PANEL; c += 4) {
-            wasm_v128_store(logs + r * QKV_PANEL + c, gelu_log_tail(wasm_v128_load(tile + r * stride + c)));
-        }
-    }
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < QKV_PANEL; c += 4) {
-            float *x = tile + r * stride + c;
-            wasm_v128_store(x, gelu_from_log(wasm_v128_load(x), wasm_v128_load(logs + r * QKV_PANEL + c)));
-        }
-    }
-}
-
-/* One row of the finished tile, `cols` columns of it. */
-static inline void store_tile_row(float *out, const float *tile, const float *residual, int cols) {
-    if (cols == QKV_PANEL) {
-        v128_t low = wasm_v128_load(tile), high = wasm_v128_load(tile + 4);
-        if (residual) {
-            low = wasm_f32x4_add(low, wasm_v128_load(residual));
-            high = wasm_f32x4_add(high, wasm_v128_load(residual + 4));
-        }
-        wasm_v128_store(out, low);
-        wasm_v128_store(out + 4, high);
-        return;
-    }
-    for (int c = 0; c < cols; c++) out[c] = residual ? tile[c] + residual[c] : tile[c];
-}
-
-/* The whole of it for one panel, of which `cols` columns exist. The tile stays in the first cache. */
-static inline void finish_panel(const qkv_gemm *g, const gemm_scales *s, float *tile, int stride, int m, int rows,
-                                int n, int cols) {
-    scale_and_shift(g, s, tile, stride, m, rows, n);
-    if (g->gelu) gelu_tile(tile, stride, rows);
-    for (int r = 0; r < rows; r++) {
-        const size_t row = (size_t)(m + r), column = (size_t)n;
-        const float *residual = g->residual ? g->residual + row * g->residual_stride + column : NULL;
-        store_tile_row(g->out + row * g->out_stride + column, tile + r * stride, residual, cols);
-    }
-}
-
-/* tile: [rows, panels * 8], for the outputs from row m, column n on. */
-static inline void finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int panels, int m, int rows,
-                               int n) {
-    for (int p = 0; p < panels; p++) {
-        const int column = n + p * QKV_PANEL, left = g->cols - column;
-        finish_panel(g, s, tile + p * QKV_PANEL, panels * QKV_PANEL, m, rows, column,
-                     left < QKV_PANEL ? left : QKV_PANEL);
-    }
-}
+/* tile: [rows, panels * 8] sums for the outputs from row m, column n on, changed. */
+void qkv_finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int panels, int m, int rows, int n);
 
 #endif

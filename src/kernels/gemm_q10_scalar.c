@@ -4,7 +4,7 @@
 /* Sum over k of one output: integers inside a chunk, floats from chunk to chunk. a, w: the first pair; a_step:
  * from one pair to the next. */
 static float sum_chunks(const int16_t *a, size_t a_step, const int16_t *w, size_t pairs) {
-    const size_t chunk = QKV_Q10_CHUNK / 2;
+    const size_t chunk = QKV_CHUNK / 2;
     float sum = 0.0f;
 
     for (size_t start = 0; start < pairs; start += chunk) {

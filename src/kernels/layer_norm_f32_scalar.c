@@ -14,5 +14,8 @@ void qkv_layer_norm_f32_scalar(float *y, const float *x, int n, const float *wei
     const float var = ((square[0] + square[2]) + (square[1] + square[3])) / (float)n;
     const float inverse = 1.0f / __builtin_sqrtf(var + eps);
 
-    for (int i = 0; i < n; i++) y[i] = (x[i] - mean) * inverse * weight[i] + bias[i];
+    for (int i = 0; i < n; i++) {
+        const float v = (x[i] - mean) * inverse * weight[i];
+        y[i] = bias ? v + bias[i] : v;
+    }
 }

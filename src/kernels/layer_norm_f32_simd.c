@@ -32,14 +32,15 @@ void qkv_layer_norm_f32_simd(float *y, const float *x, int n, const float *weigh
     const float mean = mean_of(x, n);
     const v128_t center = wasm_f32x4_splat(mean);
     const v128_t inverse = wasm_f32x4_splat(1.0f / __builtin_sqrtf(variance_of(x, n, mean) + eps));
-    int i = 0;
 
-    for (; i + 4 <= n; i += 4) {
-        const v128_t v = wasm_f32x4_mul(wasm_f32x4_sub(wasm_v128_load(x + i), center), inverse);
-        wasm_v128_store(y + i, madd(v, wasm_v128_load(weight + i), wasm_v128_load(bias + i)));
-    }
-    if (i < n) {
-        const v128_t v = wasm_f32x4_mul(wasm_f32x4_sub(load_part(x + i, n - i, mean), center), inverse);
-        store_part(y + i, madd(v, load_part(weight + i, n - i, 0.0f), load_part(bias + i, n - i, 0.0f)), n - i);
+    for (int i = 0; i < n; i += 4) {
+        const int left = n - i;
+        const v128_t v = left < 4 ? load_part(x + i, left, mean) : wasm_v128_load(x + i);
+        const v128_t w = left < 4 ? load_part(weight + i, left, 0.0f) : wasm_v128_load(weight + i);
+        const v128_t normal = wasm_f32x4_mul(wasm_f32x4_sub(v, center), inverse);
+        v128_t z = wasm_f32x4_mul(normal, w);
+        if (bias) z = madd(normal, w, left < 4 ? load_part(bias + i, left, 0.0f) : wasm_v128_load(bias + i));
+        if (left < 4) store_part(y + i, z, left);
+        else wasm_v128_store(y + i, z);
     }
 }

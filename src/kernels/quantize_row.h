@@ -1,4 +1,4 @@
-/* quantize_row.h - what pack_q10 decides once a row: the two factors that follow from its largest magnitude. */
+/* quantize_row.h - what pack_i16 decides once a row: the two factors that follow from its largest magnitude. */
 #ifndef QKV_KERNELS_QUANTIZE_ROW_H
 #define QKV_KERNELS_QUANTIZE_ROW_H
 
@@ -13,10 +13,11 @@
 #define ROUND_MAGIC 12582912.0f
 #define ROUND_MAGIC_BITS 0x4b400000
 
-/* The largest integer an activation may become: a whole chunk of such products still fits 32 bits. */
-static inline float quantized_max(int k) {
-    const int64_t terms = k < 1 ? 1 : k < QKV_Q10_CHUNK ? k : QKV_Q10_CHUNK;
-    const int64_t bound = INT32_MAX / (QKV_Q10_MAX * terms);
+/* The largest integer an activation may become: a whole chunk of such products still fits 32 bits. Weights of 8 bits
+ * may be -128 when they come from a file, so they count as 128. */
+static inline float quantized_max(int k, int most) {
+    const int64_t terms = k < 1 ? 1 : k < QKV_CHUNK ? k : QKV_CHUNK;
+    const int64_t bound = INT32_MAX / ((most == QKV_Q8_MAX ? most + 1 : most) * terms);
 
     return (float)(bound < INT16_MAX ? bound : INT16_MAX);
 }

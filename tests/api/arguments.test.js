@@ -242,7 +242,7 @@ test('options of loadModel and init are checked before anything is read', async 
     assert.rejects(loadModel(tinyFiles(), /** @type {object} */ (options)), qkvError(code, ...words));
   await refuse(3, 'argument', 'loadModel: options');
   await refuse({ precision: 'f64' }, 'argument', 'precision', 'q10');
-  await refuse({ precision: 'q8' }, 'unsupported', 'q8');
+  await refuse({ precision: 8 }, 'argument', 'precision', 'q8');
   await refuse({ worker: 1 }, 'argument', 'worker');
   await refuse({ engine: {} }, 'argument', 'engine', 'init()');
   await refuse({ engine: init() }, 'argument', 'got a Promise', 'init()');

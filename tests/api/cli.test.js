@@ -1,11 +1,13 @@
 /** The command line as people call it. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { loadModel } from 'qkv';
 import { inTree } from './golden.js';
+import { decoderFiles, letterTokenizer } from './tiny_decoder.js';
 import { TINY_FOLDER } from './tiny_model.js';
 
 const TEXT = "The animal didn't cross the street because it was too tired.";
@@ -88,6 +90,7 @@ test('--help and --version', () => {
     qkv('--help').stdout,
     /^Usage: qkv "text" \[options\]\n[\s\S]*In csv a label that begins with = \+ - or @/,
   );
+  for (const line of qkv('--help').stdout.split('\n')) assert.ok(line.length <= 86, line);
   assert.equal(qkv('--version').stdout, `${JSON.parse(readFileSync(inTree('package.json'), 'utf8')).version}\n`);
 });
 
@@ -105,10 +108,89 @@ test('bad usage ends with 2 and one sentence', () => {
   failed(qkv(TEXT, '--format', 'png'), 2, 'heatmap, json, csv, npy, svg');
   failed(qkv(TEXT, '--stage', 'queries'), 2, 'qLinear');
   failed(qkv(TEXT, '--kind', 'cross'), 2, 'encoder');
-  failed(qkv(TEXT, '--precision', 'f64'), 2, 'q10');
+  failed(qkv(TEXT, '--precision', 'f64'), 2, 'q10', 'q8');
   failed(qkv(), 2, 'no text');
   failed(qkv('two', 'texts'), 2, 'quotes');
   for (const empty of ['', '   ', '\n']) failed(qkv(empty), 2, 'empty');
+});
+
+test('what is for generating is refused elsewhere, and what is no number everywhere', () => {
+  for (const option of ['--temperature', '--top-k', '--top-p', '--seed'])
+    failed(qkv(TEXT, option, '1'), 2, `${option} is for --generate N`);
+  for (const option of ['--temperature', '--top-k', '--top-p', '--seed'])
+    for (const value of ['x', 'NaN', '1e', '', '0x10', 'Infinity'])
+      failed(qkv(TEXT, '--generate', '5', `${option}=${value}`), 2, `${option}: got`, 'want a number');
+  for (const value of ['x', '1.5', '']) {
+    failed(qkv(TEXT, `--generate=${value}`), 2, '--generate: got');
+    failed(qkv(TEXT, `--next=${value}`), 2, '--next: got');
+  }
+  failed(qkv(TEXT, '--generate', '-1'), 2, '--generate: got "-1"');
+  failed(qkv(TEXT, '--next', '3', '--generate', '3'), 2, 'want one of them');
+  failed(qkv(TEXT, '--next', '3', '--out', 'file'), 2, '--out');
+  for (const format of ['csv', 'heatmap']) failed(qkv(TEXT, '--next', '3', '--format', format), 2, '--format json');
+});
+
+test('a model without a head neither proposes tokens nor goes on writing', () => {
+  failed(qkv(TEXT, '--next', '3'), 1, 'nextTokens: this model has no language-model head');
+  failed(qkv(TEXT, '--generate', '3'), 1, 'generate: this model has no language-model head');
+});
+
+test('a decoder goes on writing, and proposes tokens', async () => {
+  const decoder = join(folder, 'llama');
+  mkdirSync(decoder);
+  const files = { ...decoderFiles('llama'), 'tokenizer.json': letterTokenizer() };
+  for (const [name, bytes] of Object.entries(files)) writeFileSync(join(decoder, name), bytes);
+  const model = await loadModel(decoder);
+  const run = await model.generate('One day', { maxNewTokens: 9 });
+  assert.deepEqual(qkv('One day', '--model', decoder, '--generate', '9'), {
+    ...{ stdout: `${run.text}\n`, stderr: '', status: 0 },
+  });
+  const drawn = ['--generate', '9', '--temperature', '1.5', '--top-k', '40', '--top-p', '0.95'];
+  const [one, again, other] = ['1', '1', '2'].map((seed) =>
+    qkv('One day', '--model', decoder, ...drawn, '--seed', seed),
+  );
+  assert.deepEqual(again, one);
+  assert.notEqual(other.stdout, one.stdout);
+  const csv = qkv('One day', '--model', decoder, '--generate', '9', '--format', 'csv', '--kind', 'decoder').stdout;
+  assert.ok(csv.startsWith(`${run.text}\n,O,n,e,`), csv);
+  assert.equal(csv.slice(`${run.text}\n`.length).trimEnd().split('\r\n').length, 1 + 7 + 9);
+  const file = join(folder, 'generated.npy');
+  assert.equal(
+    qkv('One day', '--model', decoder, '--generate', '9', '--format', 'npy', '--out', file).stdout,
+    `${run.text}\n`,
+  );
+  assert.equal(readFileSync(file).length, 128 + 16 * 16 * 4);
+
+  const expected = await run.nextTokens(4, { position: 6 });
+  const rows = qkv('One day', '--model', decoder, '--next', '4').stdout.trimEnd().split('\n');
+  assert.deepEqual(
+    rows,
+    expected.map(({ text, probability }) => `${(probability * 100).toFixed(2).padStart(6)} %  ${JSON.stringify(text)}`),
+  );
+  assert.deepEqual(JSON.parse(qkv('One day', '--model', decoder, '--next', '4', '--format', 'json').stdout), expected);
+
+  const { vocab, maxTokens } = model.info;
+  failed(qkv('One day', '--model', decoder, '--next', '1000'), 2, `--next: got 1000, want 1 to ${vocab}`);
+  failed(qkv('One day', '--model', decoder, '--next', '0'), 2, '--next: got 0');
+  failed(qkv('One day', '--model', decoder, '--generate', '0'), 2, `--generate: got 0, want 1 to ${maxTokens}`);
+  failed(
+    qkv('One day', '--model', decoder, '--generate', '3', '--top-k', '1000'),
+    2,
+    `--top-k: got 1000, want 1 to ${vocab}`,
+  );
+  failed(qkv('One day', '--model', decoder, '--generate', '3', '--top-p', '2'), 2, '--top-p: got 2');
+  failed(qkv('One day', '--model', decoder, '--generate', '3', '--temperature', '-1'), 2, '--temperature: got -1');
+  failed(qkv('One day', '--model', decoder, '--generate', '3', '--seed', '-1'), 2, '--seed: got -1');
+  failed(qkv('One day', '--model', decoder, '--kind', 'encoder'), 2, '--kind: got "encoder", want one of decoder');
+
+  const program = `node ${JSON.stringify(inTree('web/cli/qkv.js'))} 'One day' --model ${decoder} --generate 200`;
+  const shell = (/** @type {string} */ command) => {
+    const { stdout, stderr, status } = spawnSync('bash', ['-o', 'pipefail', '-c', command], { encoding: 'utf8' });
+    return { stdout, stderr, status };
+  };
+  assert.deepEqual(shell(`${program} | head -c 1`), { stdout: (run.text ?? '')[0], stderr: '', status: 0 });
+  failed(shell(`${program} > /dev/full`), 1, 'standard output cannot be written: no space left');
+  model.dispose();
 });
 
 test('other failures end with 1 and one sentence', () => {

@@ -9,13 +9,14 @@ const TEXT = `version 1.2.3
 statuses OK:0 MEMORY:3
 precisions f32 q10
 planes f32 scale
+activations none gelu
 kinds encoder
 stages x weights
 stats entropy
 config layers:i32 norm_eps:f32 table:i32
 input ids:ptr scale:f32
 operator query:ptr heads:i32
-slots tokens:model:table q.bias:layer:vector
+slots tokens:model:table q.bias:layer:vector attn_norm.weight:layer:norm
 `;
 
 test('names get the numbers of their places, statuses their own', () => {
@@ -29,7 +30,9 @@ test('names get the numbers of their places, statuses their own', () => {
     ],
   );
   assert.deepEqual(description.planes, ['f32', 'scale']);
+  assert.deepEqual(description.activations, ['none', 'gelu']);
   assert.deepEqual(description.slots.get('q.bias'), { index: 1, scope: 'layer', role: 'vector' });
+  assert.equal(description.slots.get('attn_norm.weight')?.role, 'norm');
 });
 
 test('a line that is missing and a type that is unknown mean another version', () => {

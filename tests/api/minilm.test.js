@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadModel } from 'qkv';
-import { assertClose, BOUNDS, BUNDLED, float32Minilm, inTree, readSafetensors, tensorOf } from './golden.js';
+import { assertClose, BOUNDS, BUNDLED, float32Minilm, inTree, qkvError, readSafetensors, tensorOf } from './golden.js';
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('qkv').Run} Run */
@@ -176,12 +176,15 @@ test('the bundled model says what it is: sizes, precision, measured error, licen
     precision: 'q10',
     maxTokens: 512,
     parameters: 22_565_376,
+    headRows: 0,
+    ignored: [],
     licence: 'Apache-2.0',
   });
   assert.deepEqual(byKind.encoder, { layers: 6, heads: 12, kvHeads: 12, headDim: 32, width: 384 });
   assert.ok(measured !== null && measured.attention_max > 0 && measured.cosine_min > 0.999);
   assert.ok(bytes > 30e6 && bytes < 45e6, `${bytes} bytes in memory`);
   model.dispose();
+  await assert.rejects(loadModel(BUNDLED, { precision: 'q8' }), qkvError('unsupported', "'auto', 'f32' or 'q10'"));
 });
 
 test('10-bit weights load as float32 too: only the rounding of activations is then gone', async () => {

@@ -26,6 +26,7 @@ let origin;
 const answers = {
   good: (request, response) => {
     if (request.url === '/good/config.json?key=1') return response.end('with query');
+    if (request.url === '/good/some.gguf?key=1') return response.end(BIG);
     const body = request.url === '/good/config.json' ? CONFIG : request.url === '/good/big.bin' ? BIG : null;
     if (body === null) response.statusCode = 404;
     return response.end(body ?? 'no');
@@ -53,6 +54,7 @@ before(async () => {
   await writeFile(join(folder, 'config.json'), CONFIG);
   await writeFile(join(folder, 'big.bin'), BIG);
   await mkdir(join(folder, 'directory.json'));
+  await writeFile(join(folder, 'my model (1).gguf'), BIG);
   server = createServer((request, response) => {
     const [, kind] = (request.url ?? '').split('/');
     const answer = answers[kind];
@@ -248,7 +250,7 @@ test('a folder that may not be read any more says so', async () => {
 
 /** @type {[unknown, string, RegExp][]} */
 const REFUSED = [
-  [undefined, 'source', /want a folder, a URL/],
+  [undefined, 'source', /want a folder, a \.gguf file, a URL/],
   [null, 'source', /got null/],
   [5, 'source', /got 5/],
   ['', 'source', /got ""/],
@@ -263,7 +265,7 @@ const REFUSED = [
   ['javascript:alert(1)', 'source', /scheme of the URL: got "javascript:"/],
   ['ftp://example.org/x', 'source', /"ftp:"/],
   ['http://', 'source', /valid URL/],
-  ['https://example.org/model.safetensors', 'source', /a folder, not a file/],
+  ['https://example.org/model.safetensors', 'source', /want a folder or a \.gguf file/],
   ['./no/such/folder', 'missing', /no\/such\/folder is not there/],
 ];
 
@@ -290,6 +292,32 @@ test('a hub name is a folder of the hub at a revision, unless a folder of that n
     await expectError(() => openSource('no-such-org/no-such-model', { revision }), 'argument', /revision/);
   }
   await expectError(() => openSource('../..x', { revision: 'main' }), 'missing');
+});
+
+test('a GGUF file is a model by itself, wherever it is and whatever its name', async () => {
+  const path = join(folder, 'my model (1).gguf');
+  const file = new File([BIG], 'my model (1).gguf');
+  /** @type {[string, SourceInput, string][]} */
+  const ways = [
+    ['a path', path, 'my model (1).gguf'],
+    ['a file: URL', pathToFileURL(path), 'my model (1).gguf'],
+    ['an http: URL', `${origin}/good/some.gguf?key=1`, 'some.gguf'],
+    ['a file', file, 'my model (1).gguf'],
+    ['a file among others', [file, new File(['x'], 'README.md')], 'my model (1).gguf'],
+    ['bytes', { 'a b.GGUF': BIG }, 'a b.GGUF'],
+  ];
+  for (const [what, input, name] of ways) {
+    const source = await openSource(input);
+    assert.ok(source.gguf, what);
+    assert.equal(source.name, name, what);
+    const { size, chunks } = await source.stream(source.gguf);
+    assert.equal(size, BIG.length, what);
+    assert.ok(Buffer.from(await collect(chunks)).equals(BIG), what);
+  }
+  const folderToo = await openSource([file, new File([CONFIG], 'config.json')]);
+  assert.equal(folderToo.gguf, undefined);
+  const missing = await openSource(join(folder, 'none.gguf'));
+  await expectError(() => missing.stream(missing.gguf ?? ''), 'missing', /none\.gguf is not there/);
 });
 
 test('a source can be posted to a worker and means the same there', async () => {

@@ -7,7 +7,9 @@ import { sourceFiles, textOf } from './sources.js';
 
 /* A file may import those behind it in the list; a name with a slash is a folder, whose files may import each other. */
 const LIBRARY = [
-  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'weights', 'model', 'run', 'input'],
+  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'model_preview'],
+  ...['model_file', 'model_folder', 'weights', 'tensor_rows', 'model_config', 'stops', 'model', 'generate'],
+  ...['continuation', 'sampler', 'new_run', 'run', 'probabilities', 'input'],
   ...[
     'interventions',
     'operators/',
@@ -21,26 +23,35 @@ const LIBRARY = [
     'families/',
     'tokenizer/',
   ],
-  ...['formats/', 'export/', 'arguments', 'errors'],
+  ...['formats/', 'export/', 'stops', 'arguments', 'errors'],
 ];
 const ENGINE = [
   ...[
     'wasm',
     'overview',
     'inspect',
+    'logits',
     'run',
+    'embed',
+    'rotary',
     'block',
     'operator',
     'attention',
+    'model_weights',
+    'slots',
     'model',
+    'norm',
     'map',
     'matrix',
+    'table',
+    'planes',
+    'ggml_blocks',
     'heap',
     'arena',
-    'config',
+    'config_check',
     'status',
   ],
-  ...['qkv', 'kernels/'],
+  ...['qkv', 'config', 'kernels/'],
 ];
 const PAGE_PACKAGES = /^(qkv|lit(\/.*)?)$/;
 

@@ -10,7 +10,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { ROOT } from './sources.js';
 
-const WASM_LIMIT = 61_440;
+const WASM_LIMIT = 102_400;
 const MODULES = ['qkv.wasm', 'qkv-relaxed.wasm'];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 

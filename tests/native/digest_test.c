@@ -34,10 +34,14 @@ static void print_run(const char *name, qkv_config config, qkv_precision precisi
                              : stage == QKV_STAGE_CONCAT                               ? config.heads * config.head_dim
                              : stage >= QKV_STAGE_SCORES && stage <= QKV_STAGE_WEIGHTS ? rows
                                                                                        : config.head_dim;
-            CHECK(qkv_get_stage(run, QKV_KIND_ENCODER, layer, 1, stage, n, out, &err) == QKV_OK, "%s", err.what);
+            CHECK(qkv_get_stage(run, tiny_kind(&config), layer, 1, stage, n, out, &err) == QKV_OK, "%s", err.what);
             hash = hash * 31 + digest(out, (size_t)(rows * cols));
         }
         printf("digest %s %d %d %08x\n", name, (int)precision, s, hash);
+    }
+    if (config.head_rows > 0) {
+        CHECK(qkv_logits(run, 1, 20, out, &err) == QKV_OK, "%s", err.what);
+        printf("digest %s %d logits %08x\n", name, (int)precision, digest(out, (size_t)config.head_rows));
     }
     free(run);
     tiny_free(&t);
@@ -47,6 +51,8 @@ int main(void) {
     for (int p = 0; p < QKV_PRECISION_COUNT; p++) {
         print_run("square", tiny_square, (qkv_precision)p);
         print_run("odd", tiny_odd, (qkv_precision)p);
+        print_run("decoder", tiny_decoder, (qkv_precision)p);
+        print_run("relative", tiny_relative, (qkv_precision)p);
     }
     return check_summary("digest");
 }

@@ -1,4 +1,4 @@
-/* Tests of the two matrix products. */
+/* Tests of the matrix products. */
 #include "kernel_tests.h"
 
 #include <math.h>
@@ -9,8 +9,13 @@
 static qkv_gemm random_gemm(int rows, int k, int cols, filling how) {
     const uint32_t options = random_bits() >> 8;
     const size_t count = (size_t)rows, padded = round_up(cols, QKV_PANEL);
-    qkv_gemm g = {
-        .rows = rows, .k = k, .cols = cols, .out_stride = (size_t)cols + options % 3, .gelu = options >> 4 & 1};
+    qkv_gemm g = {.rows = rows,
+                  .k = k,
+                  .cols = cols,
+                  .out_stride = (size_t)cols + options % 3,
+                  .activation = (int)(options >> 8) % 6};
+
+    if (options & 16) g.activation = 0;
 
     g.residual_stride = g.out_stride;
     if (options & 32) g.row_scale = guarded(count, 4, 1);
@@ -28,17 +33,16 @@ static void release_gemm(const qkv_gemm *g) {
     if (g->residual) release((float *)g->residual, "residual");
 }
 
-static double gelu(double x) {
-    return x * erfc(-x * sqrt(0.5)) / 2.0;
-}
-
 /* The true output from the true sum, and how far off a float32 result may be when the sum is off by `error`. */
 static double finish(const qkv_gemm *g, double v, double *error, int m, int n) {
     if (g->row_scale) v *= (double)g->row_scale[m], *error *= fabs((double)g->row_scale[m]);
     *error += EPSILON * fabs(v);
     if (g->bias) v += (double)g->bias[n];
     *error += EPSILON * fabs(v);
-    if (g->gelu) v = gelu(v), *error = *error * 1.13 + 6e-8 + 6.0 * EPSILON * fabs(v);
+    if (g->activation) { /* none is steeper than 1.13 */
+        *error = *error * 1.13 + activation_error(g->activation, -1.0) + activation_error(g->activation, fabs(v));
+        v = activation_of(g->activation, v);
+    }
     if (g->residual) v += (double)g->residual[(size_t)m * g->residual_stride + (size_t)n];
     *error = (*error + EPSILON * fabs(v)) * 1.0001 + 1e-44;
     return v;
@@ -54,8 +58,8 @@ static void check_output(const qkv_gemm *g, const float *out, double truth, doub
 static void check_outputs(const qkv_gemm *g, const float *scalar, const float *simd, const float *before) {
     const size_t count = (size_t)g->rows * g->out_stride;
 
-    CHECK(check_same_bits(scalar, simd, count), "gemm %d x %d x %d: twins differ (gelu %d)", g->rows, g->k, g->cols,
-          g->gelu);
+    CHECK(check_same_bits(scalar, simd, count), "gemm %d x %d x %d: twins differ (activation %d)", g->rows, g->k,
+          g->cols, g->activation);
     for (int m = 0; m < g->rows; m++) {
         const size_t end = (size_t)m * g->out_stride + (size_t)g->cols;
         const size_t gap = g->out_stride - (size_t)g->cols;
@@ -145,48 +149,6 @@ static void check_gemm_f32(int rows, int k, int cols, filling how) {
     release(c.before, "gemm_f32");
 }
 
-/* GELU alone: k = 1 and an activation of 1 make the sums what the weights are. */
-static void sweep_gelu(void) {
-    enum { BATCH = 4096 };
-    static float x[BATCH], y[BATCH], twin[BATCH];
-    const float one = 1.0f;
-    qkv_gemm g = {.rows = 1, .k = 1, .cols = BATCH, .out_stride = BATCH, .panel_stride = 8, .gelu = 1};
-    double above = 0.0, below = 0.0;
-
-    for (uint32_t bits = 0x20000000; bits < 0x7f800000;) {
-        for (int i = 0; i < BATCH; i++, bits += bits < 0x7f800000 ? 149 : 0) {
-            const uint32_t here = (bits < 0x7f800000 ? bits : 0x7f800000) | (uint32_t)(i % 2) << 31;
-            memcpy(x + i, &here, sizeof here);
-        }
-        g.out = y;
-        qkv_gemm_f32_simd(&g, &one, x);
-        g.out = twin;
-        qkv_gemm_f32_scalar(&g, &one, x);
-        CHECK(check_same_bits(y, twin, BATCH), "gelu: twins differ near %a", (double)x[0]);
-        digest(y, BATCH);
-        for (int i = 0; i < BATCH; i++) {
-            if (isinf(x[i])) continue;
-            if (x[i] > 0.0f) above = fmax(above, ulps(y[i], gelu((double)x[i])));
-            else below = fmax(below, fabs((double)y[i] - gelu((double)x[i])));
-        }
-    }
-    printf("gelu: worst error %.3f ulp above 0, %.3g below 0\n", above, below);
-    CHECK(above < 2.5, "gelu: %g ulp", above);
-    CHECK(below < 6e-8, "gelu: %g", below);
-}
-
-static void check_gelu_limits(void) {
-    const float x[8] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e38f, -1e38f, 1e-40f}, one = 1.0f;
-    float y[8];
-    const qkv_gemm g = {.out = y, .rows = 1, .k = 1, .cols = 8, .out_stride = 8, .panel_stride = 8, .gelu = 1};
-
-    qkv_gemm_f32_simd(&g, &one, x);
-    CHECK(!signbit(y[0]) && y[0] == 0.0f && !signbit(y[1]) && y[1] == 0.0f, "gelu(0) and gelu(-0) are 0");
-    CHECK(y[2] == INFINITY && y[3] == 0.0f && isnan(y[4]), "gelu of infinities and NaN: %g %g %g", (double)y[2],
-          (double)y[3], (double)y[4]);
-    CHECK(y[5] == 1e38f && y[6] == 0.0f && y[7] > 0.0f, "gelu of the huge and the tiny");
-}
-
 void test_gemm_f32(void) {
     static const int ks[] = {0, 1, 2, 5, 32, 67}, cols[] = {1, 2, 5, 7, 8, 9, 16, 23, 24, 31, 32, 33, 40, 67};
     static const int tall[] = {1, 2, 3, 5, 7, 13, 40};
@@ -203,18 +165,19 @@ void test_gemm_f32(void) {
         check_gemm_f32(tall[i], 384, 100, FILL_NORMAL);
         check_gemm_f32(tall[i], 1536, 48, FILL_NORMAL);
     }
-    sweep_gelu();
-    check_gelu_limits();
 }
 
-typedef struct q10_case {
+/* The integer products: BYTES 2 is q10, 1 is q8. Their weights are kept as int16 for the reference. */
+typedef struct integer_case {
+    int most;
     float *x, *a_scales, *w_scales;
     int16_t *a, *w;
+    int8_t *narrow; /* w in bytes, or NULL in q10 */
     float *scalar, *simd, *before;
-} q10_case;
+} integer_case;
 
 /* Integer sums are exact, so only their conversion and the sum of chunks round. */
-static void check_q10_values(const qkv_gemm *g, const q10_case *c) {
+static void check_integer_values(const qkv_gemm *g, const integer_case *c) {
     const int padded = g->k + g->k % 2;
     int size;
 
@@ -228,7 +191,7 @@ static void check_q10_values(const qkv_gemm *g, const q10_case *c) {
 
             for (int i = 0; i < padded; i++) {
                 chunk += row[i / 2 * 2 * size + i % 2] * column[i / 2 * 16 + i % 2];
-                if (i % QKV_Q10_CHUNK < QKV_Q10_CHUNK - 1 && i < padded - 1) continue;
+                if (i % QKV_CHUNK < QKV_CHUNK - 1 && i < padded - 1) continue;
                 sum += chunk;
                 size_of_chunks += fabs(chunk);
                 chunk = 0.0;
@@ -241,59 +204,84 @@ static void check_q10_values(const qkv_gemm *g, const q10_case *c) {
     }
 }
 
+static void run_integer_gemms(qkv_gemm *g, const integer_case *c) {
+    qkv_pack_i16_scalar(c->a, c->a_scales, c->x, (size_t)g->k, g->rows, g->k, c->most);
+    g->out = c->scalar;
+    if (c->narrow) qkv_gemm_q8_scalar(g, c->a, c->a_scales, c->narrow, c->w_scales);
+    else qkv_gemm_q10_scalar(g, c->a, c->a_scales, c->w, c->w_scales);
+    g->out = c->simd;
+    if (c->narrow) qkv_gemm_q8_simd(g, c->a, c->a_scales, c->narrow, c->w_scales);
+    else qkv_gemm_q10_simd(g, c->a, c->a_scales, c->w, c->w_scales);
+}
+
+static void release_case(const integer_case *c) {
+    release(c->x, "integer gemm x");
+    release(c->a_scales, "integer gemm scales");
+    release(c->w_scales, "integer gemm scales");
+    release(c->a, "integer gemm a");
+    release(c->w, "integer gemm w");
+    if (c->narrow) release(c->narrow, "gemm_q8 w");
+    release(c->scalar, "integer gemm out");
+    release(c->simd, "integer gemm out");
+    release(c->before, "integer gemm");
+}
+
 /* `extreme`: all products as large as they may become, so that a sum one step longer would overflow. */
-static void check_gemm_q10(int rows, int k, int cols, bool extreme) {
+static void check_integer_gemm(int bytes, int rows, int k, int cols, bool extreme) {
     qkv_gemm g = random_gemm(rows, k, cols, FILL_NORMAL);
     const size_t row_size = round_up(k, 2), padded = round_up(cols, QKV_PANEL), out_size = (size_t)rows * g.out_stride;
     g.panel_stride = (row_size + (size_t)(rows % 2) * 2) * QKV_PANEL;
     const size_t w_size = padded / QKV_PANEL * g.panel_stride;
-    const q10_case c = {guarded((size_t)(rows * k), 4, 1),
-                        guarded((size_t)rows, 4, 2),
-                        guarded(padded, 4, 3),
-                        guarded((size_t)rows * row_size / 2, 4, rows % 4),
-                        guarded(w_size, 2, cols % 8),
-                        guarded(out_size, 4, 0),
-                        guarded(out_size, 4, k % 4),
-                        guarded(out_size, 4, 0)};
+    const integer_case c = {.most = bytes == 1 ? QKV_Q8_MAX : QKV_Q10_MAX,
+                            .x = guarded((size_t)(rows * k), 4, 1),
+                            .a_scales = guarded((size_t)rows, 4, 2),
+                            .w_scales = guarded(padded, 4, 3),
+                            .a = guarded((size_t)rows * row_size / 2, 4, rows % 4),
+                            .w = guarded(w_size, 2, cols % 8),
+                            .narrow = bytes == 1 ? guarded(w_size, 1, cols % 16) : NULL,
+                            .scalar = guarded(out_size, 4, 0),
+                            .simd = guarded(out_size, 4, k % 4),
+                            .before = guarded(out_size, 4, 0)};
 
+    const int extreme_weight = bytes == 1 ? -128 : 511;
     fill(c.x, (size_t)(rows * k), FILL_NORMAL);
     fill(c.w_scales, padded, FILL_NORMAL);
     fill(c.before, out_size, FILL_NORMAL);
     for (int i = 0; extreme && i < rows * k; i++) c.x[i] = -2.0f;
-    for (size_t i = 0; i < w_size; i++) c.w[i] = (int16_t)(extreme ? 511 : (int)(random_bits() % 1023) - 511);
+    for (size_t i = 0; i < w_size; i++) {
+        c.w[i] = (int16_t)(extreme ? extreme_weight : (int)(random_bits() % (uint32_t)(2 * c.most + 1)) - c.most);
+        if (c.narrow) c.narrow[i] = (int8_t)c.w[i];
+    }
     memcpy(c.scalar, c.before, out_size * 4);
     memcpy(c.simd, c.before, out_size * 4);
-    qkv_pack_q10_scalar(c.a, c.a_scales, c.x, (size_t)k, rows, k);
-    g.out = c.scalar;
-    qkv_gemm_q10_scalar(&g, c.a, c.a_scales, c.w, c.w_scales);
-    g.out = c.simd;
-    qkv_gemm_q10_simd(&g, c.a, c.a_scales, c.w, c.w_scales);
+    run_integer_gemms(&g, &c);
     check_outputs(&g, c.scalar, c.simd, c.before);
-    check_q10_values(&g, &c);
+    check_integer_values(&g, &c);
     release_gemm(&g);
-    release(c.x, "gemm_q10 x");
-    release(c.a_scales, "gemm_q10 scales");
-    release(c.w_scales, "gemm_q10 scales");
-    release(c.a, "gemm_q10 a");
-    release(c.w, "gemm_q10 w");
-    release(c.scalar, "gemm_q10 out");
-    release(c.simd, "gemm_q10 out");
-    release(c.before, "gemm_q10");
+    release_case(&c);
 }
 
-void test_gemm_q10(void) {
+static void check_integer_gemms(int bytes) {
     static const int ks[] = {0, 1, 2, 5, 32, 67}, cols[] = {1, 5, 8, 9, 16, 23, 32, 33, 40, 67};
     static const int tall[] = {1, 2, 3, 5, 7, 13}, long_ks[] = {384, 1535, 1536, 1537, 1538, 3100};
 
     for (int rows = 1; rows <= 40; rows++) {
         for (size_t i = 0; i < COUNT(ks); i++) {
-            for (size_t j = 0; j < COUNT(cols); j++) check_gemm_q10(rows, ks[i], cols[j], false);
+            for (size_t j = 0; j < COUNT(cols); j++) check_integer_gemm(bytes, rows, ks[i], cols[j], false);
         }
     }
     for (size_t i = 0; i < COUNT(tall); i++) {
         for (size_t j = 0; j < COUNT(long_ks); j++) {
-            check_gemm_q10(tall[i], long_ks[j], 41, false);
-            check_gemm_q10(tall[i], long_ks[j], 9, true);
+            check_integer_gemm(bytes, tall[i], long_ks[j], 41, false);
+            check_integer_gemm(bytes, tall[i], long_ks[j], 9, true);
         }
     }
+}
+
+void test_gemm_q10(void) {
+    check_integer_gemms(2);
+}
+
+void test_gemm_q8(void) {
+    check_integer_gemms(1);
 }

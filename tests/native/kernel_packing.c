@@ -80,7 +80,7 @@ void test_weights_f32(void) {
 }
 
 /* Row m of a packed block, as integers, against the row it came from. */
-static void check_q10_row(const int16_t *block, int size, int r, float scale, const float *x, int k, int amax) {
+static void check_integer_row(const int16_t *block, int size, int r, float scale, const float *x, int k, int amax) {
     float largest = 0.0f;
     bool wild = false;
 
@@ -91,19 +91,20 @@ static void check_q10_row(const int16_t *block, int size, int r, float scale, co
     const bool zero = wild || largest < 0x1p-100f;
     for (int i = 0; i < k + k % 2; i++) {
         const int q = block[i / 2 * 2 * size + r * 2 + i % 2];
-        if (zero || i >= k) CHECK(q == 0, "pack_q10: q[%d] = %d, want 0", i, q);
+        if (zero || i >= k) CHECK(q == 0, "pack_i16: q[%d] = %d, want 0", i, q);
         else
             CHECK(fabs((double)x[i] / (double)scale - q) <= 0.5 + amax * 3 * EPSILON && abs(q) <= amax,
-                  "pack_q10: %g at scale %g became %d", (double)x[i], (double)scale, q);
-        if (!zero && i < k && fabsf(x[i]) == largest) CHECK(abs(q) == amax, "pack_q10: the largest is %d", q);
+                  "pack_i16: %g at scale %g became %d", (double)x[i], (double)scale, q);
+        if (!zero && i < k && fabsf(x[i]) == largest) CHECK(abs(q) == amax, "pack_i16: the largest is %d", q);
     }
-    if (wild) CHECK(isnan(scale), "pack_q10: a row with NaN or infinity has scale %g", (double)scale);
-    else CHECK(zero ? scale == 0.0f : scale == largest / (float)amax, "pack_q10: scale %g", (double)scale);
+    if (wild) CHECK(isnan(scale), "pack_i16: a row with NaN or infinity has scale %g", (double)scale);
+    else CHECK(zero ? scale == 0.0f : scale == largest / (float)amax, "pack_i16: scale %g", (double)scale);
 }
 
-static void check_pack_q10(int rows, int k) {
+static void check_pack_i16(int rows, int k, int most) {
+    const int weight = most == QKV_Q8_MAX ? 128 : 511;
     const size_t stride = (size_t)(k + rows % 3), row_size = round_up(k, 2), count = (size_t)rows * row_size;
-    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / (511LL * (k < 1536 ? k : 1536)));
+    const long bound = k == 0 ? INT16_MAX : (long)(INT32_MAX / ((long long)weight * (k < 1536 ? k : 1536)));
     const int amax = bound < INT16_MAX ? (int)bound : INT16_MAX;
     float *x = guarded((size_t)rows * stride, 4, rows % 4);
     float *scales = guarded((size_t)rows, 4, 1), *simd_scales = guarded((size_t)rows, 4, 2);
@@ -118,22 +119,22 @@ static void check_pack_q10(int rows, int k) {
         if (k > 0 && m % 7 == 3) row[(m * 5) % k] = m % 2 ? NAN : -INFINITY;
         if (k > 0 && m % 11 == 5) row[k - 1] = 1e-42f;
     }
-    qkv_pack_q10_scalar(scalar, scales, x, stride, rows, k);
-    qkv_pack_q10_simd(simd, simd_scales, x, stride, rows, k);
-    CHECK(count == 0 || memcmp(scalar, simd, count * 2) == 0, "pack_q10: twins differ, %d x %d", rows, k);
-    CHECK(check_same_bits(scales, simd_scales, (size_t)rows), "pack_q10: scales differ, %d x %d", rows, k);
+    qkv_pack_i16_scalar(scalar, scales, x, stride, rows, k, most);
+    qkv_pack_i16_simd(simd, simd_scales, x, stride, rows, k, most);
+    CHECK(count == 0 || memcmp(scalar, simd, count * 2) == 0, "pack_i16: twins differ, %d x %d", rows, k);
+    CHECK(check_same_bits(scales, simd_scales, (size_t)rows), "pack_i16: scales differ, %d x %d", rows, k);
     for (int m = 0; m < rows; m++) {
         const int start = find_block(rows, m, &size);
-        check_q10_row(simd + (size_t)start * row_size, size, m - start, scales[m], x + (size_t)m * stride, k, amax);
+        check_integer_row(simd + (size_t)start * row_size, size, m - start, scales[m], x + (size_t)m * stride, k, amax);
     }
-    release(x, "pack_q10");
-    release(scales, "pack_q10");
-    release(simd_scales, "pack_q10");
-    release(scalar, "pack_q10");
-    release(simd, "pack_q10");
+    release(x, "pack_i16");
+    release(scales, "pack_i16");
+    release(simd_scales, "pack_i16");
+    release(scalar, "pack_i16");
+    release(simd, "pack_i16");
 }
 
-void test_pack_q10(void) {
+void test_pack_i16(void) {
     static const int ks[] = {0, 1, 2, 7, 8, 9, 15, 16, 67, 384};
     const float ties[8] = {32767.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, -0.0f};
     const int16_t even[8] = {32767, 0, 2, 2, 0, -2, -2, 0};
@@ -141,10 +142,13 @@ void test_pack_q10(void) {
     float scale;
 
     for (int rows = 0; rows <= 40; rows++) {
-        for (size_t c = 0; c < COUNT(ks); c++) check_pack_q10(rows, ks[c]);
+        for (size_t c = 0; c < COUNT(ks); c++) check_pack_i16(rows, ks[c], rows % 2 ? QKV_Q10_MAX : QKV_Q8_MAX);
     }
-    check_pack_q10(3, 1537);
-    check_pack_q10(6, 3101);
-    qkv_pack_q10_simd(q, &scale, ties, 8, 1, 8);
-    CHECK(memcmp(q, even, sizeof q) == 0 && scale == 1.0f, "pack_q10: ties go to even");
+    for (int most = QKV_Q8_MAX; most <= QKV_Q10_MAX; most += QKV_Q10_MAX - QKV_Q8_MAX) {
+        check_pack_i16(3, 1537, most);
+        check_pack_i16(6, 3101, most);
+        check_pack_i16(2, 384, most);
+    }
+    qkv_pack_i16_simd(q, &scale, ties, 8, 1, 8, QKV_Q10_MAX);
+    CHECK(memcmp(q, even, sizeof q) == 0 && scale == 1.0f, "pack_i16: ties go to even");
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define SWEEP_STEP 127 /* every 127th float */
-#define SWEEP_BATCH 4096
 
 /* One rounding of the quotient, below 2 ulp of tanh, one of the product; tanh makes no relative error larger. Where the
  * quotient is denormal its rounding is absolute. */

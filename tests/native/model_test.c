@@ -73,7 +73,7 @@ static qkv_model *load_planes(const tiny_model *t, qkv_config config, qkv_precis
     qkv_error err = {QKV_OK, "", 0, 0};
 
     for (int s = QKV_SLOT_COUNT - 1; s >= 0; s--) {
-        for (int l = 0; l < (s >= QKV_SLOT_Q_WEIGHT ? config.layers : 1); l++) {
+        for (int l = 0; l < tiny_slot_layers(&config, (qkv_slot)s); l++) {
             int rows, cols;
             const float *w = tiny_weights(t, (qkv_slot)s, l, &rows, &cols);
             if (!takes_planes((qkv_slot)s)) {
@@ -141,7 +141,7 @@ static void test_halves(qkv_plane plane) {
     qkv_model *same = empty_model(tiny_odd, QKV_PRECISION_F32);
     uint32_t seed = 9;
     for (int s = 0; s < QKV_SLOT_COUNT; s++) {
-        for (int l = 0; l < (s >= QKV_SLOT_Q_WEIGHT ? config.layers : 1); l++) {
+        for (int l = 0; l < tiny_slot_layers(&config, (qkv_slot)s); l++) {
             int rows, cols;
             qkv_model_shape(model, (qkv_slot)s, &rows, &cols, &err);
             for (int r = 0; r < rows; r++) {
@@ -198,7 +198,7 @@ static void test_refusals(void) {
         .ids = (const int32_t *)x, .lengths = (const int32_t[]){1}, .sequences = 1, .temperature = 1};
     CHECK(qkv_run_bytes(model, &input, &err) == 0 && err.code == QKV_STATE, "a run of an unfinished model");
     for (int s = 0; s < QKV_SLOT_COUNT; s++) {
-        for (int l = 0; l < (s >= QKV_SLOT_Q_WEIGHT ? config.layers : 1); l++) {
+        for (int l = 0; l < tiny_slot_layers(&config, (qkv_slot)s); l++) {
             int rows, cols;
             qkv_model_shape(model, (qkv_slot)s, &rows, &cols, &err);
             if (s == (int)q && l == 1) continue;
@@ -235,9 +235,32 @@ static void test_config_refusals(void) {
         {offsetof(qkv_config, ffn), 0},
         {offsetof(qkv_config, vocab), 0},
         {offsetof(qkv_config, vocab), INT32_MAX},
-        {offsetof(qkv_config, positions), 0},
+        {offsetof(qkv_config, stored_layers), 0},
+        {offsetof(qkv_config, stored_layers), 4},
+        {offsetof(qkv_config, context), 0},
+        {offsetof(qkv_config, context), 301},
+        {offsetof(qkv_config, causal), 2},
+        {offsetof(qkv_config, embed_width), 24},
+        {offsetof(qkv_config, embed_scale), 0x7fc00000},
+        {offsetof(qkv_config, positions), -1},
+        {offsetof(qkv_config, position_first), 1},
+        {offsetof(qkv_config, position_pad), 0},
+        {offsetof(qkv_config, norm_kind), 2},
+        {offsetof(qkv_config, norm_place), 3},
+        {offsetof(qkv_config, norm_shift), 0x7f800000},
+        {offsetof(qkv_config, parallel), 1},
+        {offsetof(qkv_config, activation), 0},
+        {offsetof(qkv_config, activation), QKV_ACTIVATION_COUNT},
+        {offsetof(qkv_config, gated), -1},
+        {offsetof(qkv_config, softcap), (int32_t)0xbf800000},
+        {offsetof(qkv_config, rope_dim), 4},
+        {offsetof(qkv_config, rope_dim), 3},
+        {offsetof(qkv_config, rope_sets), -1},
+        {offsetof(qkv_config, buckets), 4},
+        {offsetof(qkv_config, head_rows), -1},
+        {offsetof(qkv_config, head_rows), 73},
         {offsetof(qkv_config, segments), -1},
-        {offsetof(qkv_config, table), 4},
+        {offsetof(qkv_config, table), QKV_PLANE_Q10_LOW},
         {offsetof(qkv_config, norm_eps), (int32_t)0xbf800000},
         {offsetof(qkv_config, norm_eps), 0x7fc00000},
     };

@@ -9,7 +9,7 @@
 typedef struct tiny_model {
     qkv_config config;
     qkv_model *model;
-    float *weights[QKV_SLOT_COUNT]; /* [L or 1, rows, cols] as given to the engine */
+    float *weights[QKV_SLOT_COUNT]; /* [stored_layers or 1, rows, cols] as given to the engine */
 } tiny_model;
 
 /* The weights of a slot and layer; *out_rows, *out_cols its shape. */
@@ -24,5 +24,10 @@ qkv_run *tiny_run(const tiny_model *tiny, qkv_input input, uint32_t seed, int la
 
 extern const qkv_config tiny_square; /* 2 layers, 4 heads of 8, width 32: every dimension a multiple of 8 */
 extern const qkv_config tiny_odd;    /* 3 layers, 6 heads on 2 key/value heads of 5, width 25: none is */
+extern const qkv_config tiny_decoder;  /* causal; RMSNorm around, rotary, windows, caps, a gate, a tied head */
+extern const qkv_config tiny_relative; /* an encoder with relative biases, parallel branches, shared layers, a head */
+
+qkv_kind tiny_kind(const qkv_config *config);
+int tiny_slot_layers(const qkv_config *config, qkv_slot slot);
 
 #endif

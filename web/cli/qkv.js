@@ -1,65 +1,30 @@
 #!/usr/bin/env node
-/** The command line: text in, one matrix of one head out. Exit code 2 for bad usage, 1 for other failures, one sentence
- * each. */
+/** The command line: text in, one matrix of one head out, or more text. Exit code 2 for bad usage, 1 for other failures, one
+ * sentence each. */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { toCsv } from '../lib/export/csv.js';
 import { toMatrixJson } from '../lib/export/matrix_json.js';
 import { toNpy } from '../lib/export/npy.js';
 import { toSvg } from '../lib/export/svg.js';
 import { coloursOf, toTerminal } from '../lib/export/terminal.js';
+import { asUsage, HELP, MAPS, oneOf, readCommandLine, UsageError, WHOLE } from './command_line.js';
 
+/** @typedef {import('./command_line.js').CommandLine} CommandLine */
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('qkv').Run} Run */
 /** @typedef {{ rows: number, cols: number, data: Float32Array }} Matrix */
 
-const HELP = `Usage: qkv "text" [options]
-
-Prints what one attention head of a transformer does with the text.
-
-  --model DIR      folder with config.json, model.safetensors and tokenizer.json;
-                   default: all-MiniLM-L6-v2, where it came along
-  --layer L        from 0 (default 0)
-  --head H         from 0 (default 0)
-  --stage S        weights (default), or another step: x, qLinear, kLinear, q, k, v,
-                   scores, scaled, capped, biased, masked, context, concat, output, hidden
-  --kind K         which attention of the model; default: its first
-  --pair TEXT      second text
-  --format F       heatmap (default), json, csv, npy or svg
-                   In csv a label that begins with = + - or @ gets a ' in front, so that
-                   spreadsheets do not take it for a formula
-  --out FILE       write there instead of standard output
-  --precision P    auto (default: as the file is), f32 or q10
-  --version
-  --help
-`;
-
-const OPTIONS = /** @type {const} */ ({
-  model: { type: 'string' },
-  layer: { type: 'string', default: '0' },
-  head: { type: 'string', default: '0' },
-  stage: { type: 'string', default: 'weights' },
-  kind: { type: 'string' },
-  pair: { type: 'string' },
-  format: { type: 'string', default: 'heatmap' },
-  out: { type: 'string' },
-  precision: { type: 'string', default: 'auto' },
-  version: { type: 'boolean', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-});
-const FORMATS = ['heatmap', 'json', 'csv', 'npy', 'svg'];
-const PRECISIONS = /** @type {const} */ (['auto', 'f32', 'q10']);
-const MAPS = ['scores', 'scaled', 'capped', 'biased', 'masked', 'weights'];
-const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
-const WHOLE = ['x', 'concat', 'output', 'hidden'];
 const BUNDLED = fileURLToPath(new URL('../models/minilm', import.meta.url));
+/** Why the text ends where it does. */
+const REASONS = {
+  eos: 'the model ended the text',
+  length: 'that is what --generate asked for',
+  context: 'the model takes no longer text',
+};
 const NARROWEST = 40;
 const USUAL_WIDTH = 100;
-
-/** Bad usage, as opposed to what went wrong later. */
-class UsageError extends Error {}
 
 try {
   await main(process.argv.slice(2));
@@ -73,95 +38,96 @@ try {
 
 /** @param {string[]} args */
 async function main(args) {
-  const { values, positionals } = readArguments(args);
-  if (values.help) return print(HELP);
-  if (values.version) return print(`${version()}\n`);
-  const text = textOf(positionals);
-  const place = { layer: wholeNumber('--layer', values.layer), head: wholeNumber('--head', values.head) };
-  const format = oneOf('--format', values.format, FORMATS);
-  const stage = oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]);
-  const precision = oneOf('--precision', values.precision, PRECISIONS);
-  if (values.out === '') throw new UsageError('--out: the name of the file is empty');
-  const toScreen = values.out === undefined && process.stdout.isTTY;
-  if (format === 'npy' && toScreen) throw new UsageError('npy is binary: name a file with --out FILE');
+  const command = readCommandLine(args);
+  if (command.ask !== null) {
+    await print(command.ask === 'help' ? HELP : `${version()}\n`);
+    return;
+  }
+  const { out, format = 'heatmap' } = command;
+  if (format === 'npy' && out === undefined && process.stdout.isTTY) {
+    throw new UsageError('npy is binary: name a file with --out FILE');
+  }
   const { loadModel } = await library();
-  const model = await loadModel(modelFolder(values.model), { precision, worker: false });
-  checkPlace(model, place, values.kind, stage);
-  const run = await model.forward(values.pair === undefined ? text : [text, values.pair]);
-  warnOfTruncation(run);
-  const matrix = await matrixOf(run, stage, { ...place, kind: values.kind });
-  const content = render(format, matrix, { model, run, stage, ...place, isFile: values.out !== undefined });
-  model.dispose();
-  if (values.out === undefined) await print(content);
-  else save(content, values.out);
-}
-
-/** @param {string[]} args */
-function readArguments(args) {
+  const model = await loadModel(modelFolder(command.source), { precision: command.precision, worker: false });
+  checkPlace(model, command);
   try {
-    return parseArgs({ args: withNegatives(args), options: OPTIONS, allowPositionals: true, strict: true });
+    await show(model, { ...command, format, isAsked: command.format !== undefined || out !== undefined });
   } catch (error) {
-    throw new UsageError(parseProblem(/** @type {NodeJS.ErrnoException} */ (error)));
+    throw asUsage(error);
+  } finally {
+    model.dispose();
+  }
+}
+
+/** @typedef {Extract<CommandLine, { ask: null }>} ShowCommand */
+
+/**
+ * @param {Model} model
+ * @param {ShowCommand & { format: NonNullable<ShowCommand['format']>, isAsked: boolean }} command
+ */
+async function show(model, command) {
+  const { next, generate, format, stage, out } = command;
+  /** @type {string | [string, string]} */
+  const input = command.pair === undefined ? command.text : [command.text, command.pair];
+  const run = generate ? await write(model, input, generate) : await model.forward(input);
+  if (run === null) return;
+  warnOfTruncation(run);
+  if (next !== undefined) {
+    await print(nextList(await run.nextTokens(next), format === 'json'));
+    return;
+  }
+  if (generate && !command.isAsked) return;
+  const matrix = await matrixOf(run, stage, command);
+  const content = render(format, matrix, { model, run, ...command, isFile: out !== undefined });
+  if (out === undefined) await print(content);
+  else save(content, out);
+}
+
+/**
+ * Prints the new text as it comes. Null: nobody reads it any more.
+ * @param {Model} model
+ * @param {string | [string, string]} input
+ * @param {import('qkv').GenerateOptions} options
+ */
+async function write(model, input, options) {
+  const start = performance.now();
+  const closed = new AbortController();
+  process.stdout.on('error', (error) => closed.abort(error));
+  const onToken = (/** @type {import('qkv').NewToken} */ { text }) => void process.stdout.write(text);
+  try {
+    const run = await model.generate(input, { ...options, onToken, signal: closed.signal });
+    await print('\n');
+    if (process.stderr.isTTY) report(run, performance.now() - start);
+    return run;
+  } catch (error) {
+    if (!closed.signal.aborted) throw error;
+    checkOutput(closed.signal.reason);
+    return null;
   }
 }
 
 /**
- * `--layer -1` as `--layer=-1`, which parseArgs takes for a value, so that the value is what gets refused.
- * @param {string[]} args
+ * @param {Run} run
+ * @param {number} milliseconds
  */
-function withNegatives(args) {
-  /** @type {string[]} */
-  const joined = [];
-  const end = args.indexOf('--');
-  args.forEach((arg, at) => {
-    const isOption = at > 0 && (end < 0 || at < end) && /^--[a-z]+$/.test(args[at - 1]);
-    if (isOption && /^-\d/.test(arg)) joined[joined.length - 1] += `=${arg}`;
-    else joined.push(arg);
+function report({ tokens, promptTokens, stopped }, milliseconds) {
+  const count = tokens.length - promptTokens;
+  const rate = ((count * 1000) / milliseconds).toFixed(1);
+  const why = REASONS[stopped ?? 'length'];
+  process.stderr.write(`qkv: ${count} tokens after ${promptTokens}, ${rate} a second; ${why}\n`);
+}
+
+/**
+ * @param {import('qkv').NextToken[]} tokens
+ * @param {boolean} isJson
+ */
+function nextList(tokens, isJson) {
+  if (isJson) return `${JSON.stringify(tokens)}\n`;
+  const lines = tokens.map(({ text, probability }) => {
+    const percent = (probability * 100).toFixed(2).padStart(6);
+    return `${percent} %  ${JSON.stringify(text)}\n`;
   });
-  return joined;
-}
-
-/**
- * What parseArgs found, without its advice on writing programs.
- * @param {NodeJS.ErrnoException} error
- */
-function parseProblem({ code, message }) {
-  const option = /'[^']*?(--?[^\s',]+)(?: <value>)?'/.exec(message)?.[1];
-  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
-    return `there is no option ${option}; a text that begins with "-" goes last, after --`;
-  }
-  if (/argument missing/.test(message)) return `${option} needs a value`;
-  if (/ambiguous/.test(message)) return `${option} needs a value; one that begins with "-" is given as ${option}=VALUE`;
-  return message.split('\n')[0].replace(/\.$/, '');
-}
-
-/** @param {string[]} positionals */
-function textOf(positionals) {
-  if (positionals.length === 0) throw new UsageError('no text given');
-  if (positionals.length > 1) throw new UsageError(`got ${positionals.length} texts, want one: put it in quotes`);
-  if (positionals[0].trim() === '') throw new UsageError('the text is empty: give at least one word');
-  return positionals[0];
-}
-
-/**
- * @param {string} option
- * @param {string} value
- */
-function wholeNumber(option, value) {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  throw new UsageError(`${option}: got ${JSON.stringify(value)}, want a whole number from 0`);
-}
-
-/**
- * @template {string} T
- * @param {string} option
- * @param {string} value
- * @param {readonly T[]} choices
- */
-function oneOf(option, value, choices) {
-  const found = choices.find((choice) => choice === value);
-  if (found !== undefined) return found;
-  throw new UsageError(`${option}: got ${JSON.stringify(value)}, want one of ${choices.join(', ')}`);
+  return lines.join('');
 }
 
 async function library() {
@@ -183,17 +149,15 @@ function modelFolder(given) {
   if (given !== undefined) return given;
   if (existsSync(BUNDLED)) return BUNDLED;
   throw new UsageError(
-    'no model came with this package: name one with --model DIR, a folder from the Hugging Face hub',
+    'no model came with this package: name one with --model DIR, a folder from the Hugging Face hub or a .gguf file',
   );
 }
 
 /**
  * @param {Model} model
- * @param {{ layer: number, head: number }} place
- * @param {string | undefined} kind
- * @param {string} stage
+ * @param {ShowCommand} command
  */
-function checkPlace({ info }, { layer, head }, kind, stage) {
+function checkPlace({ info }, { layer, head, kind, stage }) {
   if (layer >= info.layers) throw new UsageError(`--layer: got ${layer}, want 0 to ${info.layers - 1}`);
   if (!WHOLE.includes(stage) && head >= info.heads) {
     throw new UsageError(`--head: got ${head}, want 0 to ${info.heads - 1}`);
@@ -214,8 +178,8 @@ function warnOfTruncation({ truncated }) {
  * @param {{ layer: number, head: number, kind?: string }} place
  * @returns {Promise<Matrix>}
  */
-async function matrixOf(run, stage, place) {
-  const { shape, data } = await run.getStage(stage, place);
+async function matrixOf(run, stage, { layer, head, kind }) {
+  const { shape, data } = await run.getStage(stage, { layer, head, kind });
   return { rows: shape[0], cols: shape[1], data };
 }
 
@@ -266,11 +230,23 @@ function print(content) {
     // Without a listener a full disk would end the process with a stack trace.
     process.stdout.on('error', () => {});
     process.stdout.write(content, (error) => {
-      // A reader that has seen enough (`qkv ... | head`) is no failure.
-      if (!error || /** @type {NodeJS.ErrnoException} */ (error).code === 'EPIPE') done();
-      else failed(new Error(`standard output cannot be written: ${reason(error)}`));
+      try {
+        if (error) checkOutput(error);
+        done();
+      } catch (failure) {
+        failed(failure);
+      }
     });
   });
+}
+
+/**
+ * A reader that has seen enough (`qkv ... | head`) is no failure.
+ * @param {Error} error
+ */
+function checkOutput(error) {
+  if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EPIPE') return;
+  throw new Error(`standard output cannot be written: ${reason(error)}`);
 }
 
 /**

@@ -8,15 +8,20 @@ import { spawnWorker } from './spawn.js';
 /** @typedef {import('./load.js').OnProgress} OnProgress */
 /** @typedef {import('./protocol.js').RunReply} RunReply */
 /** @typedef {import('./protocol.js').ToClient} ToClient */
-/** @typedef {{ signal?: AbortSignal, onProgress?: OnProgress, run?: number }} Extras */
+/** @typedef {import('./generate.js').OnToken} OnToken */
+/** @typedef {{ signal?: AbortSignal, onProgress?: OnProgress, onToken?: OnToken, run?: number }} Extras */
 /**
  * @typedef {object} Pending
  * @property {(result: unknown) => void} resolve
- * @property {(error: QkvError) => void} reject
+ * @property {(error: Error) => void} reject
  * @property {OnProgress | undefined} onProgress
+ * @property {OnToken | undefined} onToken
  * @property {boolean} isAborted rejected already; an answer is only awaited to know that the worker lives
  */
 /** @typedef {ReturnType<typeof connect>} Connection */
+
+/** Requests that are answered by a run. */
+const RUN_MAKERS = ['forward', 'generate'];
 
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
@@ -55,6 +60,10 @@ export function connect(onCrash) {
       if (!waiting.isAborted) waiting.onProgress?.(message.progress);
       return;
     }
+    if ('token' in message) {
+      tell(message.id, waiting, message.token);
+      return;
+    }
     settle(message.id);
     if ('result' in message) {
       waiting.resolve(message.result);
@@ -91,14 +100,29 @@ export function connect(onCrash) {
   }
 
   /**
+   * What the caller's function throws ends the call, as it does without a worker.
    * @param {number} id
    * @param {Pending} waiting
-   * @param {AbortSignal} signal
+   * @param {import('./generate.js').NewToken} token
    */
-  function abort(id, waiting, signal) {
+  function tell(id, waiting, token) {
+    if (waiting.isAborted) return;
+    try {
+      waiting.onToken?.(token);
+    } catch (error) {
+      abort(id, waiting, /** @type {Error} */ (error));
+    }
+  }
+
+  /**
+   * @param {number} id
+   * @param {Pending} waiting
+   * @param {Error} error
+   */
+  function abort(id, waiting, error) {
     if (pending.get(id) !== waiting || waiting.isAborted) return;
     waiting.isAborted = true;
-    waiting.reject(new QkvError('aborted', 'Cancelled', { cause: signal.reason }));
+    waiting.reject(error);
     worker.port.postMessage({ abort: id });
     const timer = setTimeout(() => {
       if (pending.get(id) === waiting) crash(new QkvError('timeout', 'The worker did not answer and was stopped'));
@@ -116,7 +140,7 @@ export function connect(onCrash) {
      * @param {Extras} [extras]
      * @returns {Promise<unknown>}
      */
-    request(method, args, { signal, onProgress, run } = {}) {
+    request(method, args, { signal, onProgress, onToken, run } = {}) {
       return new Promise((resolve, reject) => {
         throwIfAborted(signal);
         if (ended) throw ended;
@@ -133,8 +157,8 @@ export function connect(onCrash) {
         const waiting = {
           resolve(result) {
             signal?.removeEventListener('abort', onAbort);
-            // An aborted forward may still have finished; nobody has its run.
-            if (waiting.isAborted && method === 'forward') drop(/** @type {RunReply} */ (result).run);
+            // An aborted call may still have finished; nobody has its run.
+            if (waiting.isAborted && RUN_MAKERS.includes(method)) drop(/** @type {RunReply} */ (result).run);
             resolve(result);
           },
           reject(error) {
@@ -142,9 +166,10 @@ export function connect(onCrash) {
             reject(error);
           },
           onProgress,
+          onToken,
           isAborted: false,
         };
-        const onAbort = () => abort(id, waiting, /** @type {AbortSignal} */ (signal));
+        const onAbort = () => abort(id, waiting, new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));
         signal?.addEventListener('abort', onAbort);
         pending.set(id, waiting);
       });

@@ -5,13 +5,14 @@ import { QkvError } from './errors.js';
 
 /** @typedef {'i32' | 'f32' | 'ptr'} FieldType */
 /** @typedef {{ name: string, type: FieldType }} Field */
-/** @typedef {{ index: number, scope: 'model' | 'layer', role: 'table' | 'matrix' | 'vector' }} Slot */
+/** @typedef {{ index: number, scope: 'model' | 'layer', role: 'table' | 'matrix' | 'vector' | 'norm' }} Slot */
 /**
  * @typedef {object} Description
  * @property {string} version
  * @property {Map<number, string>} statuses
  * @property {string[]} precisions
  * @property {string[]} planes
+ * @property {string[]} activations
  * @property {string[]} kinds
  * @property {string[]} stages
  * @property {string[]} stats
@@ -44,6 +45,7 @@ export function parseDescription(text) {
     statuses: new Map(words('statuses').map(parseStatus)),
     precisions: words('precisions'),
     planes: words('planes'),
+    activations: words('activations'),
     kinds: words('kinds'),
     stages: words('stages'),
     stats: words('stats'),

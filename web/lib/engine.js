@@ -7,7 +7,7 @@ import { QkvError } from './errors.js';
 import { createHeap } from './heap.js';
 
 /** The ABI number of qkv.h this library was written for. */
-export const ABI = 1;
+export const ABI = 2;
 
 /** Linear memory cannot become larger: 65,536 pages of 64 KiB. */
 const LARGEST_MEMORY = 2 ** 32;

@@ -13,7 +13,12 @@ import { buffersOf, RUN_METHODS, toPlainError } from './protocol.js';
 /** @typedef {import('./protocol.js').ToClient} ToClient */
 /** @typedef {import('./protocol.js').ToHost} ToHost */
 /** @typedef {import('./run.js').Run} Run */
-/** @typedef {{ signal: AbortSignal, onProgress: import('./load.js').OnProgress }} Calls signal and progress of one request */
+/** @typedef {import('./load.js').OnProgress} OnProgress */
+/** @typedef {import('./generate.js').OnToken} OnToken */
+/**
+ * What a request can hear and say before its answer.
+ * @typedef {{ signal: AbortSignal, onProgress: OnProgress, onToken: OnToken }} Calls
+ */
 
 /** Starts answering in this worker, of a browser or of Node. */
 export function serve() {
@@ -47,7 +52,9 @@ function createDispatch(send) {
     const controller = new AbortController();
     running.set(id, controller);
     const { signal } = controller;
-    answer(message, { signal, onProgress: (progress) => send({ id, progress }, []) })
+    const onProgress = (/** @type {import('./load.js').Progress} */ progress) => send({ id, progress }, []);
+    const onToken = (/** @type {import('./generate.js').NewToken} */ token) => send({ id, token }, []);
+    answer(message, { signal, onProgress, onToken })
       .then((result) => send({ id, result }, buffersOf(result)))
       .catch((error) => send({ id, error: toPlainError(error) }, []))
       .finally(() => running.delete(id));
@@ -67,22 +74,21 @@ function createAnswer() {
    * @param {LoadRequest} request
    * @param {Calls} calls
    */
-  async function load({ module, limit, source, options }, calls) {
-    model = await loadInThread(source, { ...options, ...calls }, { core: await createCore(module, { limit }), pause });
+  async function load({ module, limit, source, options }, { signal, onProgress }) {
+    const given = { ...options, signal, onProgress };
+    model = await loadInThread(source, given, { core: await createCore(module, { limit }), pause });
     return model.info;
   }
 
   /**
-   * @param {Model} on
-   * @param {unknown[]} args
-   * @param {Calls} calls
+   * @param {Promise<Run>} making
+   * @returns {Promise<import('./protocol.js').RunReply>}
    */
-  async function forward(on, [input, options], { signal }) {
-    const given = /** @type {Parameters<Model['forward']>} */ ([input, withCalls(options, { signal })]);
-    const run = await on.forward(...given);
-    const { tokens, truncated, lengths, time, bytes } = run;
+  async function keep(making) {
+    const run = await making;
+    const { tokens, truncated, lengths, time, bytes, text, stopped, promptTokens } = run;
     runs.set(++lastRun, run);
-    return { run: lastRun, tokens, truncated, lengths, time, bytes };
+    return { run: lastRun, tokens, truncated, lengths, time, bytes, text, stopped, promptTokens };
   }
 
   /** @param {Request} request */
@@ -100,13 +106,22 @@ function createAnswer() {
 
   return async (request, calls) => {
     const { method, args } = request;
+    const { signal, onProgress, onToken } = calls;
     if (method === 'load') return load(/** @type {LoadRequest} */ (args[0]), calls);
     if (request.run !== null) return askRun(request);
     if (!model) throw new QkvError('state', `${method} before the model was loaded`);
-    if (method === 'forward') return forward(model, args, calls);
+    if (method === 'forward') {
+      const [input, options] = /** @type {Parameters<Model['forward']>} */ (args);
+      return keep(model.forward(input, withCalls(options, { signal })));
+    }
+    if (method === 'generate') {
+      const [input, options] = /** @type {Parameters<Model['generate']>} */ (args);
+      return keep(model.generate(input, withCalls(options, { signal, onToken })));
+    }
     if (method === 'tokenize') return model.tokenize(.../** @type {[string, string?]} */ (args));
-    if (method === 'embed') return model.embed(/** @type {string[]} */ (args[0]), withCalls(args[1], calls));
-    if (method === 'generate') return model.generate(/** @type {string} */ (args[0]));
+    if (method === 'embed') {
+      return model.embed(/** @type {string[]} */ (args[0]), withCalls(args[1], { signal, onProgress }));
+    }
     throw new QkvError('worker', 'message for the worker', { got: method, want: 'a known one' });
   };
 }

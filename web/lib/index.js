@@ -15,6 +15,10 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 
 /** @typedef {import('./engine.js').Engine} Engine */
 /** @typedef {import('./errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('./generate.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./generate.js').NewToken} NewToken */
+/** @typedef {import('./input.js').SingleInput} SingleInput */
+/** @typedef {import('./load.js').LoadOptions} LoadOptions */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {import('./load.js').Progress} Progress */
 /** @typedef {import('./model.js').EmbedOptions} EmbedOptions */
@@ -37,6 +41,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./operators/tensors.js').BoolTensor} BoolTensor */
 /** @typedef {import('./run.js').HeadStatistics} HeadStatistics */
 /** @typedef {import('./run.js').Matrix} Matrix */
+/** @typedef {import('./run.js').NextToken} NextToken */
 /** @typedef {import('./run.js').Overview} Overview */
 /**
  * A finished forward pass; Run<false> of one input, Run<true> of a batch.

@@ -5,21 +5,21 @@ import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from './arguments
 import { memoryError } from './engine.js';
 import { QkvError, throwIfAborted } from './errors.js';
 import { resolveModel } from './families/index.js';
-import { parseJson } from './formats/json.js';
-import { readTensors } from './formats/safetensors.js';
-import { checkShard, readIndex } from './formats/shards.js';
 import { createModel } from './model.js';
+import { estimateBytes } from './model_config.js';
+import { openModelFile } from './model_file.js';
+import { openModelFolder } from './model_folder.js';
 import { openSource } from './source.js';
+import { readStops } from './stops.js';
 import { createTokenizer } from './tokenizer/index.js';
-import { createReceiver, estimateBytes } from './weights.js';
+import { createReceiver } from './weights.js';
 
 /** @typedef {import('./engine.js').Core} Core */
 /** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./source.js').Source} Source */
 /** @typedef {import('./source.js').SourceInput} SourceInput */
 /** @typedef {import('./families/index.js').ResolvedModel} ResolvedModel */
-/** @typedef {import('./formats/shards.js').ShardIndex} ShardIndex */
-/** @typedef {import('./weights.js').Precision} Precision */
+/** @typedef {import('./model_config.js').Precision} Precision */
+/** @typedef {import('./model_folder.js').ModelFiles} ModelFiles */
 /** @typedef {{ layers: number, heads: number, kvHeads: number, headDim: number, width: number }} Extents */
 /** @typedef {{ [name: string]: number }} MeasuredError how far the weights are from float32, as the model's maker measured */
 /**
@@ -34,14 +34,17 @@ import { createReceiver, estimateBytes } from './weights.js';
  *   maxTokens: number,
  *   parameters: number,
  *   bytes: number,
+ *   headRows: number,
+ *   ignored: string[],
  *   licence: string | null,
- * }} ModelInfo bytes: what the weights take in memory
+ * }} ModelInfo bytes: what the weights take in memory; headRows: logits a token, 0 = the model has no head; ignored: some
+ * of the tensors that the model has no use for, {i} for a layer
  */
 /** @typedef {{ phase: 'download' | 'load' | 'embed', file: string | null, loaded: number, total: number | null }} Progress */
 /** @typedef {(progress: Progress) => void} OnProgress */
 /**
  * @typedef {object} LoadOptions
- * @property {'auto' | Precision | 'q8'} [precision] how weights are held in memory; 'auto' = what the file is
+ * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats
  * @property {number} [maxTokens] longer text is cut; default and ceiling: the model's own limit
  * @property {string} [revision] of a hub model
  * @property {AbortSignal} [signal]
@@ -52,13 +55,6 @@ import { createReceiver, estimateBytes } from './weights.js';
 /** @type {readonly (keyof LoadOptions)[]} */
 export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache'];
 
-const CONFIG = 'config.json';
-const TOKENIZER = 'tokenizer.json';
-const README = 'README.md';
-const WEIGHTS = 'model.safetensors';
-const INDEX = 'model.safetensors.index.json';
-const LARGEST = { config: 4e6, tokenizer: 100e6, readme: 1e6, index: 50e6 };
-
 /**
  * @param {SourceInput} input
  * @param {LoadOptions | undefined} options
@@ -66,46 +62,74 @@ const LARGEST = { config: 4e6, tokenizer: 100e6, readme: 1e6, index: 50e6 };
  * @returns {Promise<Model>}
  */
 export async function loadInThread(input, options, { core, pause }) {
-  const { precision: wanted = 'auto', maxTokens, revision, signal, onProgress } = checkLoadOptions(options);
+  const given = checkLoadOptions(options);
+  const { revision, signal } = given;
   throwIfAborted(signal);
   const source = await openSource(input, { signal, revision });
-  const config = await readJson(source, CONFIG, LARGEST.config, signal);
-  const resolved = resolveModel(config, `${source.name}/${CONFIG}`);
+  const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
+  try {
+    return createModel({ core, pause, ...(await load(files, source.name, given, core)) });
+  } finally {
+    await files.close();
+  }
+}
+
+/**
+ * @param {ModelFiles} files
+ * @param {string} name
+ * @param {ReturnType<typeof checkLoadOptions>} options
+ * @param {Core} core
+ */
+async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, core) {
+  const resolved = resolveModel(files.config, files.label);
+  const { context, vocab, segments, causal } = resolved.engine;
   const precision = choosePrecision(wanted, resolved);
-  const limit =
-    maxTokens === undefined
-      ? resolved.maxTokens
-      : wholeNumber('loadModel: maxTokens', maxTokens, 1, resolved.engine.positions);
+  const limit = maxTokens === undefined ? context : wholeNumber('loadModel: maxTokens', maxTokens, 1, context);
   const needed = estimateBytes(core, resolved, precision);
-  if (needed > core.available()) throw memoryError(source.name, needed, core.available());
-  const tokenizer = await readTokenizer(source, resolved.engine.vocab, limit, signal);
-  const licence = await readLicence(source, config, signal);
-  const weights = await readWeights(source, resolved, createReceiver(core, resolved, precision), {
-    signal,
-    onProgress,
-  });
-  const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, vocab, positions, segments } = resolved.engine;
+  if (needed > core.available()) throw memoryError(name, needed, core.available());
+  const json = await files.tokenizer();
+  const tokenizer = json === null ? null : createTokenizer(json, { vocab, maxTokens: limit });
+  const stops = causal ? await readEnds(files, vocab) : [];
+  const licence = await files.licence();
+  const weights = await readWeights(files, resolved, createReceiver(core, resolved, precision), signal, onProgress);
+  const { engine, pointer, parameters, bytes, ignored } = weights;
+  const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, head_rows: headRows } = engine;
   const extents = { layers, heads, kvHeads, headDim, width };
-  return createModel({
-    core,
-    pointer: weights.pointer,
-    pause,
-    limits: { tokenizer, vocab, positions, segments },
+  return {
+    pointer,
+    limits: {
+      tokenizer,
+      vocab,
+      positions: context,
+      segments,
+      headRows,
+      stops,
+    },
     info: {
-      name: source.name,
+      name,
       family: resolved.family,
       kinds: resolved.kinds,
       byKind: Object.fromEntries(resolved.kinds.map((kind) => [kind, extents])),
       ...extents,
       vocab,
       precision,
-      measured: measuredError(config),
+      measured: measuredError(files.config),
       maxTokens: limit,
-      parameters: weights.parameters,
-      bytes: weights.bytes,
+      parameters,
+      bytes,
+      headRows,
+      ignored,
       licence,
     },
-  });
+  };
+}
+
+/** @param {ModelFiles} files @param {number} vocab */
+async function readEnds({ generation, config, label }, vocab) {
+  const particular = await generation();
+  const own = { config, label };
+  const other = { config: particular ?? {}, label: label.replace('config.json', 'generation_config.json') };
+  return readStops(particular === null ? [own] : [other, own], vocab);
 }
 
 /** @param {LoadOptions | undefined} options */
@@ -113,9 +137,6 @@ export function checkLoadOptions(options) {
   const given = optionsOf('loadModel', options, LOAD_OPTIONS);
   const { precision = 'auto', maxTokens, revision, cache = false } = given;
   oneOf('loadModel: precision', precision, ['auto', 'f32', 'q10', 'q8']);
-  if (precision === 'q8') {
-    throw new QkvError('unsupported', 'loadModel: precision', { got: precision, want: "'auto', 'f32' or 'q10'" });
-  }
   if (maxTokens !== undefined) wholeNumber('loadModel: maxTokens', maxTokens, 1, 2 ** 31 - 1);
   if (revision !== undefined && typeof revision !== 'string') {
     throw new QkvError('argument', 'loadModel: revision', { got: revision, want: 'a string' });
@@ -133,44 +154,12 @@ export function checkLoadOptions(options) {
  * @param {ResolvedModel} resolved
  * @returns {Precision}
  */
-function choosePrecision(wanted, resolved) {
-  if (wanted !== 'auto') return wanted;
-  return resolved.quantization === null ? 'f32' : 'q10';
-}
-
-/**
- * @param {Source} source
- * @param {string} file
- * @param {number} max
- * @param {AbortSignal | undefined} signal
- */
-async function readJson(source, file, max, signal) {
-  return parseJson(await source.bytes(file, { max, signal }), `${source.name}/${file}`);
-}
-
-/**
- * @param {Source} source
- * @param {number} vocab
- * @param {number} maxTokens
- * @param {AbortSignal | undefined} signal
- */
-async function readTokenizer(source, vocab, maxTokens, signal) {
-  if (!(await source.has(TOKENIZER, { signal }))) return null;
-  return createTokenizer(await readJson(source, TOKENIZER, LARGEST.tokenizer, signal), { vocab, maxTokens });
-}
-
-/**
- * The licence, where the folder states one: in its README or in config.json.
- * @param {Source} source
- * @param {Record<string, unknown>} config
- * @param {AbortSignal | undefined} signal
- */
-async function readLicence(source, config, signal) {
-  if (typeof config.license === 'string') return config.license;
-  if (!(await source.has(README, { signal }))) return null;
-  const text = new TextDecoder().decode(await source.bytes(README, { max: LARGEST.readme, signal }));
-  // `license: mit` in the front matter that the hub wants, or a line of its own.
-  return /^(?:[-*] )?licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*(?:\(.*)?\r?$/im.exec(text)?.[1] ?? null;
+function choosePrecision(wanted, { quantization, label }) {
+  if (quantization === null) return wanted === 'auto' ? 'f32' : wanted;
+  const own = quantization.bits === 10 ? 'q10' : 'q8';
+  if (wanted === 'auto' || wanted === own || wanted === 'f32') return wanted === 'auto' ? own : wanted;
+  const fix = `The weights of ${label} are rounded to ${quantization.bits} bits already.`;
+  throw new QkvError('unsupported', 'loadModel: precision', { got: wanted, want: `'auto', 'f32' or '${own}'`, fix });
 }
 
 /**
@@ -184,94 +173,22 @@ function measuredError(config) {
   return Object.fromEntries(/** @type {[string, number][]} */ (numbers));
 }
 
-/** @typedef {{ signal: AbortSignal | undefined, onProgress: OnProgress | undefined }} Calls */
-/** @typedef {import('./formats/safetensors.js').ByteStream} ByteStream */
-
 /**
- * @param {Source} source
+ * @param {ModelFiles} files
  * @param {ResolvedModel} resolved
  * @param {ReturnType<typeof createReceiver>} receiver
- * @param {Calls} calls
+ * @param {AbortSignal | undefined} signal
+ * @param {OnProgress | undefined} onProgress
  */
-async function readWeights(source, resolved, receiver, calls) {
-  const { signal, onProgress } = calls;
+async function readWeights(files, resolved, receiver, signal, onProgress) {
+  /** @type {import('./model_folder.js').OnFile} */
+  const onFile = (file, loaded, total) => onProgress?.({ phase: 'download', file, loaded, total });
   try {
-    const whole = await openWhole(source, signal);
-    const index = whole ? null : await readShardIndex(source, signal);
-    for (const file of index ? tableFirst(index, resolved) : [WEIGHTS]) {
-      const stream = whole ?? (await source.stream(file, { signal }));
-      await readFile(stream, source, file, index, receiver, calls);
-    }
-    const loaded = receiver.finish(`${source.name}/${index ? INDEX : WEIGHTS}`);
+    const loaded = receiver.finish(await files.readWeights({ receiver, resolved, signal, onFile }));
     onProgress?.({ phase: 'load', file: null, loaded: loaded.parameters, total: loaded.parameters });
     return loaded;
   } catch (error) {
     receiver.discard();
     throw error;
   }
-}
-
-/**
- * @param {ByteStream} stream
- * @param {Source} source
- * @param {string} file
- * @param {ShardIndex | null} index
- * @param {ReturnType<typeof createReceiver>} receiver
- * @param {Calls} calls
- */
-async function readFile(stream, source, file, index, receiver, { signal, onProgress }) {
-  const label = `${source.name}/${file}`;
-  let loaded = 0;
-  let total = stream.size;
-  const onBytes = (/** @type {number} */ count) => {
-    loaded += count;
-    onProgress?.({ phase: 'download', file, loaded, total });
-  };
-  /** @type {import('./formats/safetensors.js').Accept} */
-  const accept = (tensors, fileSize) => {
-    // Servers that compress on the way say no size; nothing may follow the last tensor, so the header does.
-    total ??= fileSize;
-    if (index) checkShard(index, file, tensors);
-    return receiver.accept(label, tensors);
-  };
-  onBytes(0);
-  await readTensors(stream, label, accept, { signal, onBytes });
-  receiver.endFile();
-}
-
-/**
- * The weights as one file; null where there is none, so that what a server says of it is not lost.
- * @param {Source} source
- * @param {AbortSignal | undefined} signal
- */
-async function openWhole(source, signal) {
-  try {
-    return await source.stream(WEIGHTS, { signal });
-  } catch (error) {
-    if (error instanceof QkvError && error.code === 'missing') return null;
-    throw error;
-  }
-}
-
-/**
- * @param {Source} source
- * @param {AbortSignal | undefined} signal
- */
-async function readShardIndex(source, signal) {
-  if (await source.has(INDEX, { signal })) {
-    return readIndex(await source.bytes(INDEX, { max: LARGEST.index, signal }), `${source.name}/${INDEX}`);
-  }
-  const fix = 'A model folder holds config.json, model.safetensors and tokenizer.json.';
-  throw new QkvError('missing', `${source.where(WEIGHTS)} is not there`, { fix });
-}
-
-/**
- * The shard with the token table comes first, since the engine is laid out by the form of that table.
- * @param {ShardIndex} index
- * @param {ResolvedModel} resolved
- */
-function tableFirst({ files, fileOf }, resolved) {
-  const table = [...fileOf.keys()].find((name) => resolved.mapTensor(name)?.slot === 'tokens');
-  const first = table === undefined ? files[0] : /** @type {string} */ (fileOf.get(table));
-  return [first, ...files.filter((file) => file !== first)];
 }

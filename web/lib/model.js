@@ -2,18 +2,21 @@
  * go of the thread now and then, so that a signal can cancel it and newer calls get their turn. */
 
 import { callbackOf, optionsOf, signalOf } from './arguments.js';
-import { writeStruct } from './describe.js';
 import { QkvError, throwIfAborted } from './errors.js';
-import { encode, readInput } from './input.js';
+import { generateTokens, readGenerateOptions } from './generate.js';
+import { encode, encodeSome, readInput, readPrompt } from './input.js';
 import { readInterventions } from './interventions.js';
+import { newRun } from './new_run.js';
 import { createRun } from './run.js';
 
 /** @typedef {import('./engine.js').Core} Core */
 /** @typedef {import('./input.js').ForwardInput} ForwardInput */
 /** @typedef {import('./input.js').InputLimits} InputLimits */
 /** @typedef {import('./input.js').Sequence} Sequence */
+/** @typedef {import('./input.js').SingleInput} SingleInput */
 /** @typedef {import('./input.js').Token} Token */
-/** @typedef {import('./interventions.js').Interventions} Interventions */
+/** @typedef {import('./generate.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./new_run.js').RunRequest} RunRequest */
 /** @typedef {import('./interventions.js').InterventionOptions & { signal?: AbortSignal }} ForwardOptions */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {import('./load.js').OnProgress} OnProgress */
@@ -54,7 +57,6 @@ const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) =
 export function createModel({ core, pointer, info, limits, pause }) {
   /** @type {Set<() => void>} */
   const releases = new Set();
-  const separators = limits.tokenizer?.separators ?? [];
   let isDisposed = false;
 
   function alive() {
@@ -62,30 +64,28 @@ export function createModel({ core, pointer, info, limits, pause }) {
   }
 
   /**
-   * @template {boolean} Batch
-   * @param {{ sequences: Sequence[], isBatch: Batch }} input
-   * @param {Interventions} interventions
-   * @param {AbortSignal | undefined} signal
+   * A run's memory, which goes with the run, with the model, or when what is to be made of it fails.
+   * @template {object} T
+   * @param {RunRequest} request
+   * @param {(start: { run: number, bytes: number, release: () => void, held: () => void }) => Promise<T>} use
    */
-  async function forward({ sequences, isBatch }, interventions, signal) {
-    const { run: offset, bytes } = newRun(core, pointer, sequences, interventions);
+  async function withRun(request, use) {
+    const start = newRun(core, pointer, request);
     const release = () => {
       if (!releases.delete(release)) return;
       forgotten.unregister(release);
-      if (core.isAlive()) core.call('qkv_run_free', offset);
+      if (core.isAlive()) core.call('qkv_run_free', start.run);
+    };
+    const held = () => {
+      alive();
+      if (releases.has(release)) return;
+      throw new QkvError('disposed', 'This run was disposed', { fix: `Call model.${request.call} again.` });
     };
     releases.add(release);
     try {
-      const time = await runLayers(offset, signal);
-      const held = () => {
-        alive();
-        if (releases.has(release)) return;
-        throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
-      };
-      const parts = { core, pointer: offset, info, sequences, separators, isBatch, time, bytes, alive: held, release };
-      const run = createRun(parts);
-      forgotten.register(run, release, release);
-      return run;
+      const made = await use({ ...start, release, held });
+      forgotten.register(made, release, release);
+      return made;
     } catch (error) {
       release();
       throw error;
@@ -93,26 +93,46 @@ export function createModel({ core, pointer, info, limits, pause }) {
   }
 
   /**
+   * Runs all layers of a run, letting go of the thread now and then, between the layers and between one call and the next.
    * @param {number} run
    * @param {AbortSignal | undefined} signal
-   * @returns {Promise<number>} milliseconds in the engine
    */
-  async function runLayers(run, signal) {
+  function createPass(run, signal) {
     let time = 0;
     let lastPause = performance.now();
-    for (let layer = 0; layer < info.layers; layer++) {
-      const start = performance.now();
-      core.check('forward', core.call('qkv_forward', run, layer, layer + 1));
-      const now = performance.now();
-      time += now - start;
-      if (now - lastPause < LONGEST_SLICE) continue;
-      await pause();
-      throwIfAborted(signal);
-      alive();
-      lastPause = performance.now();
-    }
-    return time;
+    return {
+      /** Milliseconds in the engine. */
+      time: () => time,
+      async forward() {
+        for (let layer = 0; layer < info.layers; layer++) {
+          const start = performance.now();
+          core.check('forward', core.call('qkv_forward', run, layer, layer + 1));
+          const now = performance.now();
+          time += now - start;
+          if (now - lastPause < LONGEST_SLICE) continue;
+          await pause();
+          throwIfAborted(signal);
+          alive();
+          lastPause = performance.now();
+        }
+      },
+    };
   }
+
+  /**
+   * @template {boolean} Batch
+   * @param {RunRequest} request
+   * @param {Batch} isBatch
+   * @param {AbortSignal | undefined} signal
+   */
+  const forward = (request, isBatch, signal) =>
+    withRun(request, async ({ run, bytes, release, held }) => {
+      const pass = createPass(run, signal);
+      await pass.forward();
+      const { sequences } = request;
+      const parts = { core, pointer: run, info, limits, sequences, generated: null, isBatch };
+      return createRun({ ...parts, time: pass.time(), bytes, alive: held, release });
+    });
 
   return {
     info,
@@ -142,8 +162,9 @@ export function createModel({ core, pointer, info, limits, pause }) {
       throwIfAborted(signal);
       const read = readInput(input, limits);
       const lengths = read.sequences.map(({ ids }) => ids.length);
-      const batched = { ...read, isBatch: /** @type {IsBatch<Input>} */ (read.isBatch) };
-      return forward(batched, readInterventions(given, { ...info, lengths }), signal);
+      const isBatch = /** @type {IsBatch<Input>} */ (read.isBatch);
+      const interventions = readInterventions(given, { ...info, lengths });
+      return forward({ call: 'forward', sequences: read.sequences, interventions, room: 0 }, isBatch, signal);
     },
 
     /**
@@ -165,7 +186,8 @@ export function createModel({ core, pointer, info, limits, pause }) {
       while (vectors.length < texts.length) {
         throwIfAborted(signal);
         const sequences = nextBatch(texts, vectors.length, limits);
-        const run = await forward({ sequences, isBatch: /** @type {const} */ (true) }, plain, signal);
+        const request = /** @type {const} */ ({ call: 'embed', sequences, interventions: plain, room: 0 });
+        const run = await forward(request, /** @type {const} */ (true), signal);
         try {
           vectors.push(...(await run.embedding(pooling)));
         } finally {
@@ -179,15 +201,43 @@ export function createModel({ core, pointer, info, limits, pause }) {
     },
 
     /**
-     * For models with a causal head.
-     * @param {ForwardInput} _input
-     * @param {object} [_options]
-     * @returns {Promise<Run>}
+     * Goes on from a text: one token after the other, each fed back, so that the run covers the prompt and all new tokens
+     * as if computed at once.
+     * @param {SingleInput} input
+     * @param {GenerateOptions} [options]
+     * @returns {Promise<Run<false>>}
      */
-    async generate(_input, _options) {
+    async generate(input, options) {
       alive();
-      const fix = `${info.name} reads text; generating needs a decoder.`;
-      throw new QkvError('unsupported', 'generate: this model has no language-model head', { fix });
+      if (info.kinds[0] !== 'decoder' || limits.headRows < 2) {
+        const fix = `${info.name} reads text; generating needs a decoder.`;
+        throw new QkvError('unsupported', 'generate: this model has no language-model head', { fix });
+      }
+      const given = readGenerateOptions(options, limits);
+      const { most, signal } = given;
+      throwIfAborted(signal);
+      const prompt = readPrompt(input, limits);
+      const room = Math.min(most, limits.positions - prompt.ids.length);
+      const interventions = readInterventions({}, { ...info, lengths: [prompt.ids.length] });
+      return withRun(
+        { call: 'generate', sequences: [prompt], interventions, room },
+        async ({ run, bytes, release, held }) => {
+          const pass = createPass(run, signal);
+          await pass.forward();
+          const logits = () => lastLogits(core, run, limits.headRows);
+          const feed = async (/** @type {number} */ id) => {
+            // onToken may have cancelled, or disposed of the model.
+            throwIfAborted(signal);
+            alive();
+            append(core, run, id);
+            await pass.forward();
+          };
+          const { sequence, generated } = await generateTokens({ prompt, room, limits, options: given, logits, feed });
+          const isBatch = /** @type {const} */ (false);
+          const parts = { core, pointer: run, info, limits, sequences: [sequence], generated, isBatch };
+          return createRun({ ...parts, time: pass.time(), bytes, alive: held, release });
+        },
+      );
     },
 
     /** Gives the memory back, that of its runs too; a second call does nothing. */
@@ -223,7 +273,7 @@ function nextBatch(texts, from, limits) {
   const sequences = [];
   let tokens = 0;
   for (let at = from; at < texts.length && tokens < EMBED_TOKENS; at++) {
-    const sequence = encode(limits, textOf(`embed: texts[${at}]`, texts[at]));
+    const sequence = encodeSome(`embed: texts[${at}]`, limits, textOf(`embed: texts[${at}]`, texts[at]));
     tokens += sequence.ids.length;
     sequences.push(sequence);
   }
@@ -231,84 +281,25 @@ function nextBatch(texts, from, limits) {
 }
 
 /**
- * Copies the input into wasm memory, for as long as qkv_run_new reads it, and makes the run.
  * @param {Core} core
- * @param {number} model
- * @param {Sequence[]} sequences
- * @param {Interventions} interventions
+ * @param {number} run
+ * @param {number} rows
  */
-function newRun(core, model, sequences, interventions) {
-  const tokens = sequences.reduce((sum, { ids }) => sum + ids.length, 0);
-  const { mask, maskLayers, ablate } = interventions;
-  // One block: the struct, then what its pointers point to, each 16-byte aligned.
-  let end = 0;
-  const place = (/** @type {number} */ bytes) => {
-    const at = end;
-    end += (bytes + 15) & ~15;
-    return at;
-  };
-  const at = {
-    struct: place(core.description.input.length * 4),
-    ids: place(tokens * 4),
-    typeIds: place(tokens * 4),
-    lengths: place(sequences.length * 4),
-    mask: place((mask?.length ?? 0) * 4),
-    maskLayers: place(maskLayers?.length ?? 0),
-    ablate: place(ablate?.length ?? 0),
-  };
-  return core.withMemory('forward', end, (base) => {
-    const { heap } = core;
-    heap.writeInt32(
-      base + at.ids,
-      concat(
-        sequences.map(({ ids }) => ids),
-        tokens,
-      ),
-    );
-    heap.writeInt32(
-      base + at.typeIds,
-      concat(
-        sequences.map(({ typeIds }) => typeIds),
-        tokens,
-      ),
-    );
-    heap.writeInt32(
-      base + at.lengths,
-      sequences.map(({ ids }) => ids.length),
-    );
-    if (mask) heap.writeFloat32(base + at.mask, mask);
-    if (maskLayers) heap.writeBytes(base + at.maskLayers, maskLayers);
-    if (ablate) heap.writeBytes(base + at.ablate, ablate);
-    const input = base + at.struct;
-    writeStruct(heap.view(input, core.description.input.length * 4), core.description.input, {
-      ids: base + at.ids,
-      type_ids: base + at.typeIds,
-      lengths: base + at.lengths,
-      sequences: sequences.length,
-      mask: mask ? base + at.mask : 0,
-      mask_rows: interventions.maskRows,
-      mask_heads: interventions.maskHeads,
-      mask_layers: maskLayers ? base + at.maskLayers : 0,
-      ablate: ablate ? base + at.ablate : 0,
-      has_scale: interventions.scale === null ? 0 : 1,
-      scale: interventions.scale ?? 0,
-      temperature: interventions.temperature,
-    });
-    const bytes = core.nonZero('forward', core.call('qkv_run_size', model, input));
-    return { run: core.nonZero('forward', core.call('qkv_run_new', model, input)), bytes };
+function lastLogits(core, run, rows) {
+  return core.withMemory('generate', rows * 4, (out) => {
+    core.check('generate', core.call('qkv_logits', run, 0, -1, out));
+    return core.heap.readFloat32(out, rows);
   });
 }
 
 /**
- * @param {Int32Array[]} parts
- * @param {number} length
+ * @param {Core} core
+ * @param {number} run
+ * @param {number} id
  */
-function concat(parts, length) {
-  const all = new Int32Array(length);
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
+function append(core, run, id) {
+  core.withMemory('generate', 4, (at) => {
+    core.heap.writeInt32(at, [id]);
+    core.check('generate', core.call('qkv_append', run, at, 1));
+  });
 }

@@ -11,20 +11,21 @@ import { QkvError } from './errors.js';
 /** @typedef {{ abort: number }} Abort cancels the request of that id; it is still answered */
 /** @typedef {{ ready: true }} Ready the worker's script has started */
 /** @typedef {{ id: number, progress: import('./load.js').Progress }} ProgressReply */
+/** @typedef {{ id: number, token: import('./generate.js').NewToken }} TokenReply */
 /** @typedef {{ id: number, result: unknown }} ResultReply */
 /** @typedef {{ id: number, error: PlainError }} ErrorReply */
 /** @typedef {Request | Abort} ToHost */
-/** @typedef {Ready | ProgressReply | ResultReply | ErrorReply} ToClient */
+/** @typedef {Ready | ProgressReply | TokenReply | ResultReply | ErrorReply} ToClient */
 /**
  * The argument of the first request, `load`.
  * @typedef {object} LoadRequest
  * @property {WebAssembly.Module} module
  * @property {number} limit bytes of memory, 0 = no ceiling
  * @property {import('./source.js').SourceInput} source
- * @property {{ precision: 'auto' | 'f32' | 'q10', maxTokens?: number, revision?: string }} options
+ * @property {{ precision: 'auto' | import('./load.js').Precision, maxTokens?: number, revision?: string }} options
  */
 /**
- * What `forward` answers.
+ * What `forward` and `generate` answer.
  * @typedef {object} RunReply
  * @property {number} run
  * @property {import('./run.js').Run['tokens']} tokens
@@ -32,6 +33,9 @@ import { QkvError } from './errors.js';
  * @property {number[]} lengths
  * @property {number} time
  * @property {number} bytes
+ * @property {import('./run.js').Run['text']} text
+ * @property {import('./run.js').Run['stopped']} stopped
+ * @property {number} promptTokens
  */
 
 /** Methods of a run that are asked for across the boundary. */

@@ -4,6 +4,7 @@
 import { callbackOf, optionsOf, signalOf } from './arguments.js';
 import { connect } from './client.js';
 import { QkvError } from './errors.js';
+import { GENERATE_OPTIONS } from './generate.js';
 import { checkLoadOptions } from './load.js';
 import { EMBED_OPTIONS, FORWARD_OPTIONS } from './model.js';
 import { portableSource } from './source.js';
@@ -145,9 +146,12 @@ function createRemoteModel(info, workers) {
       const { result } = await ask('embed', [texts, rest], calls);
       return /** @type {Float32Array[]} */ (result);
     },
-    async generate(input) {
-      const { result, connection } = await ask('generate', [input]);
-      return createRemoteRun(/** @type {RunReply} */ (result), connection);
+    async generate(input, options) {
+      const { signal, onToken, ...rest } = optionsOf('generate', options, GENERATE_OPTIONS);
+      const calls = { signal: signalOf('generate', signal), onToken: callbackOf('generate: onToken', onToken) };
+      const { result, connection } = await ask('generate', [input, rest], calls);
+      const run = createRemoteRun(/** @type {RunReply} */ (result), connection);
+      return /** @type {import('./run.js').Run<false>} */ (run);
     },
     dispose: workers.end,
     [Symbol.dispose]: workers.end,

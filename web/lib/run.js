@@ -3,8 +3,11 @@
 
 import { oneOf, optionsOf, wholeNumber } from './arguments.js';
 import { QkvError } from './errors.js';
+import { likeliest } from './probabilities.js';
 
 /** @typedef {import('./engine.js').Core} Core */
+/** @typedef {import('./generate.js').Generated} Generated */
+/** @typedef {import('./input.js').InputLimits} InputLimits */
 /** @typedef {import('./input.js').Sequence} Sequence */
 /** @typedef {import('./input.js').Truncation} Truncation */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
@@ -12,6 +15,8 @@ import { QkvError } from './errors.js';
 /** @typedef {{ shape: number[], data: Float32Array }} Stage */
 /** @typedef {{ kind?: string, sequence?: number }} Place */
 /** @typedef {{ stage?: SquareStage, rows?: [number, number] }} Window */
+/** @typedef {{ position?: number, sequence?: number }} Position position: a token of the sequence; default: its last */
+/** @typedef {{ id: number, text: string, probability: number }} NextToken */
 /** @typedef {'scores' | 'scaled' | 'capped' | 'biased' | 'masked' | 'weights'} SquareStage */
 /** @typedef {'mean' | 'cls' | 'last'} Pooling */
 /** @typedef {{ pooling?: Pooling, normalize?: boolean }} EmbeddingOptions */
@@ -47,6 +52,8 @@ const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
 
 /** @type {readonly (keyof (Place & Window))[]} */
 const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
+/** How many tokens nextTokens gives unasked. */
+const USUAL_TOKENS = 10;
 
 /**
  * One closure, so that nothing of it can be changed from outside, and its methods can be passed on without the object.
@@ -56,14 +63,17 @@ const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
  * @param {number} parts.pointer
  * @param {ModelInfo} parts.info
  * @param {Sequence[]} parts.sequences
- * @param {readonly number[]} parts.separators ids
+ * @param {InputLimits} parts.limits
+ * @param {Generated | null} parts.generated what generate added, where it made the run
  * @param {Batch} parts.isBatch
  * @param {number} parts.time
  * @param {number} parts.bytes
  * @param {() => void} parts.alive throws once the memory was given back, by this run or with its model
  * @param {() => void} parts.release gives the memory back
  */
-export function createRun({ core, pointer, info, sequences, separators, isBatch, time, bytes, alive, release }) {
+export function createRun({ core, pointer, info, sequences, limits, generated, isBatch, time, bytes, alive, release }) {
+  const { tokenizer, headRows } = limits;
+  const separators = tokenizer?.separators ?? [];
   const lengths = sequences.map(({ ids }) => ids.length);
   const { layers, heads, width, headDim } = info;
 
@@ -118,14 +128,22 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
   const separatorsOf = (sequence) =>
     Uint8Array.from(sequences[sequence].ids, (id) => (separators.includes(id) ? 1 : 0));
 
-  /**
-   * @param {string} call
-   * @returns {never}
-   */
-  function needsHead(call) {
-    alive();
+  /** @param {string} call */
+  function checkHead(call) {
+    if (headRows > 0) return;
     const fix = `${info.name} computes hidden states and attention; use run.embedding() or run.hidden().`;
     throw new QkvError('unsupported', `${call}: this model has no language-model head`, { fix });
+  }
+
+  /**
+   * @param {string} call
+   * @param {Position} place
+   */
+  function logitsAt(call, { sequence = 0, position }) {
+    const at = wholeNumber(`${call}: sequence`, sequence, 0, sequences.length - 1);
+    const last = lengths[at] - 1;
+    const row = position === undefined ? last : wholeNumber(`${call}: position`, position, 0, last);
+    return floats(call, headRows, (out) => core.call('qkv_logits', pointer, at, row, out));
   }
 
   return {
@@ -139,6 +157,12 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     time,
     /** Bytes of memory the run holds. */
     bytes,
+    /** What generate wrote, without special tokens; null for a forward pass, and for a model without a tokenizer. */
+    text: generated?.text ?? null,
+    /** Why generate stopped: at an end-of-text token, at maxNewTokens, at the model's longest sequence; or null. */
+    stopped: generated?.stopped ?? null,
+    /** Tokens that were given; those behind them are new. */
+    promptTokens: generated?.promptTokens ?? lengths.reduce((sum, length) => sum + length, 0),
 
     /**
      * Rows are queries, columns keys; head counts query heads.
@@ -205,7 +229,8 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     },
 
     /**
-     * Hidden states as transformers counts them: 0 = the embeddings, i = the output of layer i - 1.
+     * Hidden states as transformers counts them: 0 = the embeddings, i = the output of layer i - 1, the last one behind
+     * the final norm of families that have one.
      * @param {number} index
      * @param {Place} [options]
      * @returns {Promise<Stage>}
@@ -213,7 +238,9 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     async hidden(index, options) {
       alive();
       const place = placeOf('hidden', optionsOf('hidden', options, ['kind', 'sequence']));
-      return stageData('x', wholeNumber('hidden: index', index, 0, layers), 0, place, [place.n, width]);
+      const shape = [place.n, width];
+      const at = wholeNumber('hidden: index', index, 0, layers);
+      return at === layers ? stageData('x', layers, 0, place, shape) : stageData('hidden', at - 1, 0, place, shape);
     },
 
     /**
@@ -237,22 +264,37 @@ export function createRun({ core, pointer, info, sequences, separators, isBatch,
     },
 
     /**
-     * For models with a head.
-     * @param {Place & { position?: number }} [_options]
+     * What the model's head makes of a token: of a language model one number for each token of the vocabulary, of an
+     * ELECTRA discriminator a single one.
+     * @param {Position} [options]
      * @returns {Promise<Float32Array>}
      */
-    async logits(_options) {
-      return needsHead('logits');
+    async logits(options) {
+      alive();
+      checkHead('logits');
+      return logitsAt('logits', optionsOf('logits', options, ['sequence', 'position']));
     },
 
     /**
-     * For models with a head.
-     * @param {number} [_k]
-     * @param {{ position?: number }} [_options]
-     * @returns {Promise<{ id: number, text: string, probability: number }[]>}
+     * The likeliest tokens, after the position for a decoder, at it for a masked language model. The probabilities are
+     * the softmax of all logits, in float64.
+     * @param {number} [k]
+     * @param {Position} [options]
+     * @returns {Promise<NextToken[]>}
      */
-    async nextTokens(_k, _options) {
-      return needsHead('nextTokens');
+    async nextTokens(k = USUAL_TOKENS, options = {}) {
+      alive();
+      checkHead('nextTokens');
+      const place = optionsOf('nextTokens', options, ['sequence', 'position']);
+      if (headRows === 1) {
+        const fix = 'Its head gives each token one number; use run.logits().';
+        throw new QkvError('unsupported', `nextTokens: ${info.name} is a discriminator and proposes no tokens`, {
+          fix,
+        });
+      }
+      const count = wholeNumber('nextTokens: k', k, 1, headRows);
+      const likely = likeliest(logitsAt('nextTokens', place), count, 'nextTokens');
+      return likely.map(({ id, probability }) => ({ id, text: tokenizer?.textOf(id) ?? `#${id}`, probability }));
     },
 
     /** Gives the memory back; a second call does nothing. */

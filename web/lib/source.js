@@ -1,14 +1,15 @@
 /**
  * Where a model's files come from. Whatever the caller gives (a folder, a URL, a name on the Hugging Face hub, files
- * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names.
+ * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names. A GGUF
+ * file is a model by itself: by path, by URL, as a File or as bytes.
  */
 import { kindOf, QkvError, throwIfAborted } from './errors.js';
 import { openFiles, openHandle, openNamedBytes } from './sources/files.js';
-import { openFolder } from './sources/folder.js';
+import { openFolder, openSingle } from './sources/folder.js';
 import { openHttp } from './sources/http.js';
 
 /** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes plain file names and what the files hold */
-/** @typedef {string | URL | File[] | FileList | NamedBytes | FileSystemDirectoryHandle} SourceInput */
+/** @typedef {string | URL | File | File[] | FileList | NamedBytes | FileSystemDirectoryHandle} SourceInput */
 /** @typedef {{ signal?: AbortSignal | null }} ReadOptions */
 /** @typedef {ReadOptions & { max?: number }} BytesOptions max: a larger file is refused */
 /** @typedef {import('./formats/safetensors.js').ByteStream} ByteStream */
@@ -16,6 +17,7 @@ import { openHttp } from './sources/http.js';
 /**
  * @typedef {object} Source
  * @property {string} name short, for people
+ * @property {string | null} [gguf] the one file that is the whole model
  * @property {(file: string) => string} where a file is, in full, for messages
  * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
  * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
@@ -27,7 +29,10 @@ const HUB = 'https://huggingface.co';
 const HUB_NAME = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const REVISION = /^[\w.-]{1,96}(\/[\w.-]{1,96}){0,3}$/;
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
-const WANTED = "a folder, a URL, 'org/name', files, a directory handle or {name: bytes}";
+const WANTED = "a folder, a .gguf file, a URL, 'org/name', files, a directory handle or {name: bytes}";
+const GGUF = /\.gguf$/i;
+/** Names of files that were chosen may hold anything, so a single one goes by this. */
+const GGUF_NAME = 'model.gguf';
 
 /**
  * The same source in a form that can be posted to a worker and means the same there.
@@ -40,6 +45,7 @@ export function portableSource(input) {
   if (typeof input !== 'object' || input === null) throw notASource(input === undefined ? 'nothing' : input);
   if (isFileList(input)) return Array.from(input);
   if (isHandle(input) || Array.isArray(input)) return input;
+  if (typeof File === 'function' && input instanceof File) return [input];
   if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer) throw notASource('bytes without a name');
   if (kindOf(input) !== undefined) throw notASource(input);
   if (Object.keys(input).length === 0) throw notASource('an object without files');
@@ -55,9 +61,26 @@ export async function openSource(input, { signal, revision } = {}) {
   throwIfAborted(signal);
   const source = portableSource(input);
   if (typeof source === 'string') return openText(source, revision);
-  if (source instanceof URL || isFileList(source)) throw notASource(source);
-  if (Array.isArray(source)) return openFiles(source);
-  return isHandle(source) ? openHandle(source) : openNamedBytes(source);
+  if (source instanceof URL || source instanceof File || isFileList(source)) throw notASource(source);
+  if (isHandle(source)) return openHandle(source);
+  return (await openGgufAlone(source)) ?? (Array.isArray(source) ? openFiles(source) : openNamedBytes(source));
+}
+
+/**
+ * Files or bytes among which there is no config.json, but one GGUF file.
+ * @param {File[] | NamedBytes} source
+ * @returns {Promise<Source | null>}
+ */
+async function openGgufAlone(source) {
+  const isList = Array.isArray(source);
+  const names = isList ? source.map((file) => String(file?.name)) : Object.keys(source);
+  const found = names.filter((name) => GGUF.test(name));
+  if (found.length !== 1 || names.includes('config.json')) return null;
+  const [name] = found;
+  const opened = isList
+    ? openFiles(source.filter((file) => file.name === name).map((file) => new File([file], GGUF_NAME)))
+    : openNamedBytes({ [GGUF_NAME]: source[name] });
+  return { ...opened, name, where: () => name, gguf: GGUF_NAME };
 }
 
 /** @param {unknown} got @returns {QkvError} */
@@ -83,7 +106,7 @@ function portableText(text) {
   if (text === '') throw notASource(text);
   const isUrl = SCHEME.test(text) && !/^[a-z]:[\\/]/i.test(text);
   if (isUrl) return checkedUrl(parsedUrl(text)).href;
-  if (canReadFolders() || HUB_NAME.test(text)) return text;
+  if (canReadFolders() || (HUB_NAME.test(text) && !GGUF.test(text))) return text;
   return parsedUrl(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
 }
 
@@ -101,11 +124,12 @@ const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'fu
 
 /** @param {string} text @param {string} [revision] @returns {Promise<Source>} */
 async function openText(text, revision) {
-  if (/^https?:/i.test(text)) return openHttp(asFolder(text));
+  if (/^https?:/i.test(text)) return openUrl(new URL(text));
   if (/^file:/i.test(text) && canReadFolders()) {
     const { fileURLToPath } = process.getBuiltinModule('node:url');
-    return openFolder(fileURLToPath(text));
+    return openPath(fileURLToPath(text));
   }
+  if (canReadFolders() && GGUF.test(text)) return openPath(text);
   if (canReadFolders() && !SCHEME.test(text)) {
     const folder = await openFolder(text).catch((error) => {
       if (HUB_NAME.test(text) && error instanceof QkvError && error.code === 'missing') return null;
@@ -115,6 +139,21 @@ async function openText(text, revision) {
   }
   if (HUB_NAME.test(text)) return openHub(text, revision ?? 'main');
   throw notASource(text);
+}
+
+/** @param {string} path @returns {Promise<Source>} */
+async function openPath(path) {
+  if (!GGUF.test(path)) return openFolder(path);
+  return { ...openSingle(path, GGUF_NAME), gguf: GGUF_NAME };
+}
+
+/** @param {URL} url @returns {Source} */
+function openUrl(url) {
+  const file = url.pathname.split('/').at(-1) ?? '';
+  if (!GGUF.test(file)) return openHttp(asFolder(url));
+  const folder = new URL('.', url);
+  folder.search = url.search;
+  return { ...openHttp(folder), name: file, gguf: file };
 }
 
 /** @param {string} repository @param {string} revision @returns {Source} */
@@ -129,13 +168,14 @@ function openHub(repository, revision) {
   return { ...openHttp(folder), name: repository };
 }
 
-/** The folder that a URL names, with or without a slash at its end. @param {string} text @returns {URL} */
-function asFolder(text) {
-  const url = new URL(text);
-  if (/\.(safetensors|gguf|bin|pt|onnx|json)$/i.test(url.pathname)) {
+/** The folder that a URL names, with or without a slash at its end. @param {URL} url @returns {URL} */
+function asFolder(url) {
+  if (/\.(safetensors|bin|pt|onnx|json)$/i.test(url.pathname)) {
     const fix = 'Give the URL of the folder that holds config.json and model.safetensors.';
-    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a folder, not a file', fix });
+    const want = 'a folder or a .gguf file';
+    throw new QkvError('source', 'The URL to load a model from', { got: url.href, want, fix });
   }
-  if (!url.pathname.endsWith('/')) url.pathname += '/';
-  return url;
+  const folder = new URL(url);
+  if (!folder.pathname.endsWith('/')) folder.pathname += '/';
+  return folder;
 }

@@ -1,47 +1,32 @@
-/** Leads the tensors of a model's files into the engine: which slot each belongs to, whether its shape and type are
- * right, and whole rows of it through one staging buffer in wasm memory. Tensors may come in any order. */
+/** Leads the tensors of a model's files into the engine: which slots each belongs to, whether its shape and type are
+ * right. The engine is laid out by the first header, so tensors may then come in any order. */
 
-import { writeStruct } from './describe.js';
 import { QkvError } from './errors.js';
+import { precisionNumber, withConfig } from './model_config.js';
+import { rowBytesOf, sinkOf, wantedShape } from './tensor_rows.js';
 
 /** @typedef {import('./engine.js').Core} Core */
+/** @typedef {import('./families/index.js').Layout} Layout */
 /** @typedef {import('./families/index.js').ResolvedModel} ResolvedModel */
+/** @typedef {import('./families/placement.js').Target} Target */
 /** @typedef {import('./formats/safetensors.js').TensorInfo} TensorInfo */
 /** @typedef {import('./formats/safetensors.js').Sink} Sink */
-/** @typedef {import('./describe.js').Slot} Slot */
-/** @typedef {'f32' | 'q10'} Precision */
-/**
- * A tensor and where it goes.
- * @typedef {{ tensor: TensorInfo, slot: string, layer: number, plane: string }} Placed
- */
+/** @typedef {import('./model_config.js').Precision} Precision */
+/** @typedef {import('./tensor_rows.js').Plan} Plan */
+/** @typedef {import('./tensor_rows.js').SlotShape} SlotShape */
 
-/** What a plain tensor's bytes are to the engine; the planes of q10 come with the family's mapping. */
-const PLANE_OF_DTYPE = /** @type {Record<string, string>} */ ({ F32: 'f32', F16: 'f16', BF16: 'bf16' });
-const DTYPE_OF_PLANE = /** @type {Record<string, string>} */ ({
-  f32: 'F32',
-  f16: 'F16',
-  bf16: 'BF16',
-  q10_high: 'I8',
-  q10_low: 'U8',
-  scale: 'F32',
-});
-const BYTES_OF_PLANE = /** @type {Record<string, number>} */ ({ f32: 4, f16: 2, bf16: 2, q10_high: 1, scale: 4 });
+/** What a tensor's bytes are to the engine. */
+const FLOATS = /** @type {Record<string, string>} */ ({ F32: 'f32', F16: 'f16', BF16: 'bf16' });
+/** The blocks of GGUF; only rows that stay whole can hold them. */
+const BLOCKS = ['Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0', 'Q4_K', 'Q5_K', 'Q6_K'];
 /** Staging memory: large enough that calls into wasm cost nothing beside the copying. */
 const STAGING_BYTES = 1 << 20;
-
-/**
- * Bytes the model will take, before anything of it is downloaded. The form of the token table is not known yet, so the
- * smallest possible one counts: what is refused here could never have been loaded.
- * @param {Core} core
- * @param {ResolvedModel} resolved
- * @param {Precision} precision
- */
-export function estimateBytes(core, resolved, precision) {
-  const table = precision === 'q10' ? 'q10_high' : 'f16';
-  return withConfig(core, resolved, table, (config) =>
-    core.nonZero(resolved.label, core.call('qkv_model_size', config, precisionNumber(core, precision))),
-  );
-}
+/** Names of ignored tensors that are kept for the report, and how much of each. */
+const MOST_IGNORED = 40;
+/** Bytes that a config may ask for whatever the file holds, and for each element in it. */
+const ALWAYS_BELIEVED = 1 << 24;
+const MOST_BYTES = 16;
+const LONGEST_NAME = 80;
 
 /**
  * One closure: everything in it works on the model that grows here, which only `finish` hands out.
@@ -51,8 +36,12 @@ export function estimateBytes(core, resolved, precision) {
  */
 export function createReceiver(core, resolved, precision) {
   const { description } = core;
-  /** @type {Map<string, string>} slot, layer and plane -> the tensor that filled it */
+  /** @type {Map<string, string>} slot, layer and part -> the tensor that filled it */
   const filled = new Map();
+  /** @type {Set<string>} */
+  const ignored = new Set();
+  /** @type {Layout | null} */
+  let layout = null;
   let model = 0;
   let table = '';
   let staging = 0;
@@ -60,82 +49,69 @@ export function createReceiver(core, resolved, precision) {
 
   /**
    * @param {string} fileName
-   * @param {TensorInfo[]} tensors
+   * @param {TensorInfo[]} tensors of this file
+   * @param {Iterable<string>} [names] of all tensors of the model, where there are several files
    * @returns {Map<string, Sink>}
    */
-  function accept(fileName, tensors) {
-    const placed = tensors.flatMap((tensor) => place(fileName, tensor));
+  function accept(fileName, tensors, names) {
+    const isWhole = names === undefined;
+    layout ??= resolved.layout(names ?? tensors.map(({ name }) => name));
     if (model === 0) {
-      table = tableForm(placed);
+      table = tableForm(tensors, layout);
+      if (isWhole) checkBelieved(fileName, tensors);
       model = withTable('qkv_init');
     }
-    const rowBytes = new Map(placed.map((one) => [one, checkShape(fileName, one)]));
-    const largest = placed.reduce((most, { tensor }) => Math.max(most, tensor.end - tensor.begin), 1);
-    const stagingBytes = Math.max(Math.min(STAGING_BYTES, largest), ...rowBytes.values());
-    staging = core.nonZero(fileName, core.call('qkv_alloc', stagingBytes));
-    return new Map(placed.map((one) => [one.tensor.name, sinkOf(fileName, one, rowBytes.get(one) ?? 1, stagingBytes)]));
+    const plans = tensors.flatMap((tensor) => plan(fileName, tensor));
+    const largest = plans.reduce((most, { tensor }) => Math.max(most, tensor.end - tensor.begin), 1);
+    const row = plans.reduce((most, one) => Math.max(most, rowBytesOf(one)), 1);
+    const bytes = Math.max(Math.min(STAGING_BYTES, largest), row);
+    const address = core.nonZero(fileName, core.call('qkv_alloc', bytes));
+    staging = address;
+    return new Map(
+      plans.map((one) => {
+        const { tensor, layer } = one;
+        const plane = description.planes.indexOf(one.plane);
+        /** @type {import('./tensor_rows.js').Staging['load']} */
+        const load = ({ index }, row0, rows, data) => {
+          const status = core.call('qkv_load_rows', model, index, layer, plane, row0, rows, data);
+          core.check(`${fileName}: ${tensor.name}`, status);
+        };
+        return [tensor.name, sinkOf(one, { core, address, bytes, load })];
+      }),
+    );
+  }
+
+  /**
+   * A config that promises far more than the file holds gets no memory for it. Sizes are rounded up to whole panels, which
+   * matters for tiny models only.
+   * @param {string} fileName
+   * @param {TensorInfo[]} tensors
+   */
+  function checkBelieved(fileName, tensors) {
+    const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
+    const needed = withTable('qkv_model_size');
+    if (needed <= ALWAYS_BELIEVED + elements * MOST_BYTES) return;
+    const want = `about ${Math.ceil(needed / 4)} for the sizes in config.json`;
+    const fix = 'The weights and config.json do not belong together.';
+    throw new QkvError('weight', `${fileName}: elements of all tensors`, { got: elements, want, fix });
   }
 
   /**
    * @param {string} fileName
    * @param {TensorInfo} tensor
-   * @returns {Placed[]} empty when the model has no use for the tensor
+   * @returns {Plan[]} empty when the model has no use for the tensor
    */
-  function place(fileName, tensor) {
-    const target = resolved.mapTensor(tensor.name);
-    if (target === null) return [];
-    const plane = target.plane ?? PLANE_OF_DTYPE[tensor.dtype];
-    const want = target.plane ? DTYPE_OF_PLANE[target.plane] : Object.keys(PLANE_OF_DTYPE).join(', ');
-    if (plane === undefined || (target.plane && tensor.dtype !== want)) {
-      throw new QkvError('unsupported', `${fileName}: type of ${tensor.name}`, { got: tensor.dtype, want });
+  function plan(fileName, tensor) {
+    const target = layout?.mapTensor(tensor.name) ?? null;
+    const slots = target?.slots.map(slotOf) ?? [];
+    if (target === null || slots.some(({ name, rows }) => rows === 0 || isLeftOut(name, target.layer))) {
+      ignore(tensor.name);
+      return [];
     }
-    const key = `${target.slot} ${target.layer} ${target.plane ?? 'whole'}`;
-    const other = filled.get(key);
-    if (other !== undefined) {
-      throw new QkvError('weight', `${fileName}: ${other} and ${tensor.name} are the same weight`, { got: 2, want: 1 });
-    }
-    filled.set(key, tensor.name);
-    return [{ tensor, slot: target.slot, layer: target.layer, plane }];
-  }
-
-  /**
-   * How the engine holds the token table: as the file has it, since a row is read only when its token occurs; rounded
-   * where the other weights are.
-   * @param {Placed[]} placed
-   */
-  function tableForm(placed) {
-    if (precision === 'q10') return 'q10_high';
-    const tokens = placed.find(({ slot, plane }) => slot === 'tokens' && plane in BYTES_OF_PLANE && plane !== 'scale');
-    return tokens?.plane ?? 'f32';
-  }
-
-  /** @param {'qkv_init' | 'qkv_model_size'} name */
-  function withTable(name) {
-    return withConfig(core, resolved, table, (config) =>
-      core.nonZero(resolved.label, core.call(name, config, precisionNumber(core, precision))),
-    );
-  }
-
-  /** @param {number} slot */
-  function shapeOf(slot) {
-    return core.withMemory('shape of a weight', 8, (out) => {
-      core.check('shape of a weight', core.call('qkv_slot_shape', model, slot, out));
-      const [rows, cols] = core.heap.readInt32(out, 2);
-      return { rows, cols };
-    });
-  }
-
-  /**
-   * @param {string} fileName
-   * @param {Placed} placed
-   * @returns {number} bytes of one row
-   */
-  function checkShape(fileName, { tensor, slot: name, plane }) {
-    const slot = slotOf(name);
-    const { rows, cols } = shapeOf(slot.index);
-    const lowBytes = Math.ceil(cols / 4);
-    const want = plane === 'scale' ? [rows] : plane === 'q10_low' ? [rows, lowBytes] : [rows, cols];
-    if (slot.role === 'vector') want.shift();
+    const { layer, turns, part } = target;
+    const plane = planeOf(fileName, tensor, target);
+    const isTransposed = target.isTransposed && Object.values(FLOATS).includes(plane);
+    const want = wantedShape({ slots, turns, layer, plane, isTransposed });
     if (tensor.shape.length !== want.length || tensor.shape.some((size, axis) => size !== want[axis])) {
       throw new QkvError('weight', `${fileName}: shape of ${tensor.name}`, {
         got: tensor.shape,
@@ -143,41 +119,89 @@ export function createReceiver(core, resolved, precision) {
         fix: 'The weights and config.json do not belong together.',
       });
     }
-    if (plane !== 'scale' && plane !== 'q10_low') parameters += rows * cols;
-    if (plane === 'scale') return 4;
-    return plane === 'q10_low' ? lowBytes : cols * BYTES_OF_PLANE[plane];
+    for (const slot of slots) fill(fileName, `${slot.name} ${layer} ${part}`, tensor.name);
+    if (part === 'whole') parameters += tensor.shape.reduce((product, size) => product * size, 1);
+    return [{ tensor, slots, turns, layer, plane, isTransposed }];
   }
 
-  /** @param {string} name @returns {Slot} */
-  function slotOf(name) {
-    const slot = description.slots.get(name);
-    if (!slot)
-      throw new QkvError('unsupported', `weight "${name}" of ${resolved.family}`, { want: 'one the engine has' });
-    return slot;
+  /** @param {string} fileName @param {string} key @param {string} name */
+  function fill(fileName, key, name) {
+    const other = filled.get(key);
+    if (other !== undefined) {
+      throw new QkvError('weight', `${fileName}: ${other} and ${name} are the same weight`, { got: 2, want: 1 });
+    }
+    filled.set(key, name);
+  }
+
+  /** For the report; layers look alike. @param {string} name */
+  function ignore(name) {
+    if (ignored.size < MOST_IGNORED) ignored.add(name.slice(0, LONGEST_NAME).replace(/\.\d+\./g, '.{i}.'));
   }
 
   /**
    * @param {string} fileName
-   * @param {Placed} placed
-   * @param {number} rowBytes
-   * @param {number} stagingBytes
-   * @returns {Sink}
+   * @param {TensorInfo} tensor
+   * @param {Target} target
+   * @returns {string}
    */
-  function sinkOf(fileName, { tensor, slot, layer, plane }, rowBytes, stagingBytes) {
-    const capacity = Math.floor(stagingBytes / rowBytes) * rowBytes;
-    const { index } = slotOf(slot);
-    const planeNumber = description.planes.indexOf(plane);
-    let row = 0;
-    return {
-      capacity,
-      view: () => core.heap.bytes(staging, capacity),
-      commit(bytes) {
-        const rows = bytes / rowBytes;
-        const status = core.call('qkv_load_rows', model, index, layer, planeNumber, row, rows, staging);
-        core.check(`${fileName}: ${tensor.name}`, status);
-        row += rows;
-      },
-    };
+  function planeOf(fileName, { name, dtype }, { part, slots }) {
+    const { quantization } = resolved;
+    const isMatrix = description.slots.get(slots[0])?.role === 'matrix' || slots[0] === 'tokens';
+    /** @type {Record<string, string>} */
+    let planes = FLOATS;
+    if (part === 'low') planes = { U8: 'q10_low' };
+    else if (part === 'scale') planes = { F32: 'scale' };
+    else if (isMatrix) {
+      planes = { ...FLOATS, ...Object.fromEntries(BLOCKS.map((block) => [block, block.toLowerCase()])) };
+      if (quantization !== null) planes.I8 = quantization.bits === 10 ? 'q10_high' : 'q8';
+    }
+    if (Object.hasOwn(planes, dtype)) return planes[dtype];
+    const want = Object.keys(planes).join(', ');
+    throw new QkvError('unsupported', `${fileName}: type of ${name}`, { got: dtype, want });
+  }
+
+  /**
+   * How the engine holds the token table: as the file has it, since a row is read only when its token occurs; rounded
+   * where the other weights are.
+   * @param {TensorInfo[]} tensors
+   * @param {Layout} layout
+   */
+  function tableForm(tensors, { mapTensor }) {
+    if (precision !== 'f32') return precision === 'q10' ? 'q10_high' : 'q8';
+    const tokens = tensors.find(({ name }) => {
+      const target = mapTensor(name);
+      return target?.slots[0] === 'tokens' && target.part === 'whole';
+    });
+    const dtype = tokens?.dtype ?? 'F32';
+    if (dtype === 'I8') return resolved.quantization?.bits === 8 ? 'q8' : 'q10_high';
+    return FLOATS[dtype] ?? 'f32';
+  }
+
+  /** @param {'qkv_init' | 'qkv_model_size'} name */
+  function withTable(name) {
+    const { engine } = layout ?? resolved;
+    return withConfig(core, resolved.label, engine, table, (config) =>
+      core.nonZero(resolved.label, core.call(name, config, precisionNumber(core, precision))),
+    );
+  }
+
+  /** @param {string} name @returns {SlotShape} rows 0 where the model has no such slot */
+  function slotOf(name) {
+    const slot = description.slots.get(name);
+    if (!slot) {
+      throw new QkvError('unsupported', `weight "${name}" of ${resolved.family}`, { want: 'one the engine has' });
+    }
+    const [rows, cols] = core.withMemory('shape of a weight', 8, (out) => {
+      core.check('shape of a weight', core.call('qkv_slot_shape', model, slot.index, out));
+      return core.heap.readInt32(out, 2);
+    });
+    return { name, index: slot.index, isVector: slot.role === 'vector' || slot.role === 'norm', rows, cols };
+  }
+
+  /** ModernBERT's first layer has no norm in front of its attention. @param {string} slot @param {number} layer */
+  function isLeftOut(slot, layer) {
+    const { first_norm: firstNorm, norm_place: place } = (layout ?? resolved).engine;
+    return layer === 0 && firstNorm === 0 && place !== 0 && slot.startsWith('attn_norm.');
   }
 
   /** Gives the staging buffer back; the next file gets its own. */
@@ -188,12 +212,12 @@ export function createReceiver(core, resolved, precision) {
 
   /** @param {string} label the file or files, for the sentence */
   function checkComplete(label) {
-    for (const [name, { index, scope }] of description.slots) {
-      if (shapeOf(index).rows === 0) continue;
-      const layers = scope === 'layer' ? resolved.engine.layers : 1;
+    const { engine } = layout ?? resolved;
+    for (const [name, { scope }] of description.slots) {
+      if (slotOf(name).rows === 0) continue;
+      const layers = scope === 'layer' ? engine.stored_layers : 1;
       for (let layer = 0; layer < layers; layer++) {
-        const key = `${name} ${layer} `;
-        if (filled.has(`${key}whole`) || filled.has(`${key}q10_high`)) continue;
+        if (filled.has(`${name} ${layer} whole`) || isLeftOut(name, layer)) continue;
         const where = scope === 'layer' ? ` of layer ${layer}` : '';
         throw new QkvError('weight', `${label}: no tensor holds ${name}${where}`, {
           fix: 'The file is incomplete, or config.json describes another model.',
@@ -209,13 +233,13 @@ export function createReceiver(core, resolved, precision) {
     /**
      * Checks that everything has come.
      * @param {string} label
-     * @returns {{ pointer: number, parameters: number, bytes: number }}
      */
     finish(label) {
       if (model === 0) throw new QkvError('weight', `${label}: tensors of the model`, { got: 0, want: 'some' });
       checkComplete(label);
       core.check(`${label}: rows of`, core.call('qkv_model_ready', model));
-      return { pointer: model, parameters, bytes: withTable('qkv_model_size') };
+      const { engine } = layout ?? resolved;
+      return { pointer: model, engine, parameters, bytes: withTable('qkv_model_size'), ignored: [...ignored] };
     },
 
     /** Gives everything back after a failure. */
@@ -226,25 +250,3 @@ export function createReceiver(core, resolved, precision) {
     },
   };
 }
-
-/**
- * @template T
- * @param {Core} core
- * @param {ResolvedModel} resolved
- * @param {string} table
- * @param {(config: number) => T} use
- */
-function withConfig(core, { engine, label }, table, use) {
-  const fields = core.description.config;
-  return core.withMemory(label, fields.length * 4, (config) => {
-    const values = { ...engine, table: core.description.planes.indexOf(table) };
-    writeStruct(core.heap.view(config, fields.length * 4), fields, values);
-    return use(config);
-  });
-}
-
-/**
- * @param {Core} core
- * @param {Precision} precision
- */
-const precisionNumber = (core, precision) => core.description.precisions.indexOf(precision);

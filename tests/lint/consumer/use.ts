@@ -4,14 +4,18 @@ import {
   type Engine,
   type ErrorCode,
   type ForwardInput,
+  type GenerateOptions,
   type HeadStatistics,
   init,
   loadModel,
   type Matrix,
   type Model,
+  type NewToken,
+  type NextToken,
   type Progress,
   QkvError,
   type Run,
+  type SingleInput,
 } from 'qkv';
 
 const engine = await init({ variant: 'simd' });
@@ -52,3 +56,21 @@ const options: EmbedOptions = {
 const heads: HeadStatistics[] = (await batch.overview({ size: 8 })).stats;
 const code: ErrorCode = new QkvError('argument', 'x').code;
 console.log(wrong, variant, await model.embed(['one'], options), heads[0].entropy, code);
+
+// Decoders: streamed tokens, where the text stopped, logits and proposals.
+const drawn: GenerateOptions = { maxNewTokens: 8, temperature: 0.8, topK: 40, topP: 0.95, seed: 1 };
+const start: SingleInput = { ids: [1] };
+const written: Run<false> = await model.generate(start, {
+  ...drawn,
+  onToken: ({ id, text, index, special }: NewToken) => console.log(id, text, index, special),
+  signal: AbortSignal.timeout(1000),
+});
+const stopped: 'eos' | 'length' | 'context' | null = written.stopped;
+const text: string | null = written.text;
+const next: NextToken[] = await written.nextTokens(5, { position: 0 });
+const logits: Float32Array = await written.logits({ position: written.promptTokens - 1 });
+console.log(stopped, text, next[0].probability, logits.length, (await written.hidden(0)).shape);
+// @ts-expect-error one text after the other
+await model.generate({ batch: ['one'] });
+// @ts-expect-error no such option
+await model.generate('one', { maxTokens: 5 });

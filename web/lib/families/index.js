@@ -1,66 +1,89 @@
 /**
  * From config.json to what the engine computes. A family is data: a file like bert.js that says under which keys
- * config.json keeps the sizes, what else must hold, and under which names the files keep the weights.
- *
- * To add a family: copy bert.js, fill it in from the paper and the model's config.json, list it in FAMILIES, and add a
- * tiny golden of it (tests/golden/tiny). Nothing else knows families by name.
+ * config.json keeps the sizes, what the rest of it means, and under which names the files keep the weights. Nothing else
+ * knows families by name; CONTRIBUTING.md tells how to add one.
  */
 import { QkvError } from '../errors.js';
+import { albert } from './albert.js';
 import { bert } from './bert.js';
+import { createReader } from './config_reader.js';
+import { distilbert } from './distilbert.js';
+import { electra } from './electra.js';
+import { engineConfig } from './engine_config.js';
+import { gemma } from './gemma.js';
+import { gemma2 } from './gemma2.js';
+import { gemma3 } from './gemma3.js';
+import { gpt2 } from './gpt2.js';
+import { gptNeox } from './gpt_neox.js';
+import { llama } from './llama.js';
+import { mistral } from './mistral.js';
+import { modernbert } from './modernbert.js';
+import { mpnet } from './mpnet.js';
+import { outputHead } from './output_head.js';
+import { phi } from './phi.js';
+import { createMap } from './placement.js';
+import { qwen2 } from './qwen2.js';
+import { qwen3 } from './qwen3.js';
+import { roberta } from './roberta.js';
 
-/** @typedef {'layers' | 'heads' | 'width' | 'ffn' | 'vocab' | 'positions' | 'segments'} Size */
-/** A whole number in config.json. Without `default` the key must be there. */
-/** @typedef {{ key: string, min?: number, max: number, default?: number }} SizeRule */
+/** @typedef {import('./config_reader.js').Config} Config */
+/** @typedef {import('./config_reader.js').ConfigReader} ConfigReader */
+/** @typedef {import('./engine_config.js').EngineConfig} EngineConfig */
+/** @typedef {import('./engine_config.js').FamilyConfig} FamilyConfig */
+/** @typedef {import('./engine_config.js').Sizes} Sizes */
+/** @typedef {import('./output_head.js').HeadRule} HeadRule */
+/** @typedef {import('./placement.js').MapTensor} MapTensor */
+/** @typedef {'layers' | 'heads' | 'width' | 'ffn' | 'vocab' | 'positions'} NeededSize */
+/** @typedef {{ width: number, heads: number }} FirstSizes */
 
 /**
  * @typedef {object} Family
  * @property {string} family its name in model.info
  * @property {string[]} types values of `model_type` that are this family
- * @property {('encoder')[]} kinds of attention it has
- * @property {Record<Size, SizeRule>} sizes
- * @property {{ key: string, default: number }} normEps added to the variance in its norms
- * @property {Record<string, (string | boolean)[]>} required keys of config.json that, where present, must have one of
+ * @property {boolean} causal a decoder: no token sees a later one
+ * @property {Record<NeededSize, string> & { kv_heads?: string, head_dim?: string }} keys of config.json with the sizes
+ * @property {{ [size in 'ffn' | 'kv_heads' | 'head_dim']?: (sizes: FirstSizes) => number }} [missing] sizes that published
+ *   configs leave out; without it kv_heads = heads, head_dim = width / heads
+ * @property {Record<string, readonly (string | boolean | number)[]>} [only] keys that, where present, must have one of
  *   these values, because the engine computes nothing else for this family
+ * @property {(config: ConfigReader, sizes: Sizes) => FamilyConfig} config everything else of the engine's config
  * @property {string[]} prefixes that files put before all names
- * @property {Record<string, string>} tables engine slot -> tensor name, to which ".weight" is added
- * @property {Record<string, string>} linears slots X.weight and X.bias -> name; {i} is the layer
- * @property {Record<string, string>} norms slots X.weight and X.bias; files may say ".gamma" and ".beta"
- * @property {string[]} quantized the tables and linears that a quantised file holds as integers
+ * @property {Record<string, string>} names engine slots, without ".weight" and ".bias" -> tensor names, likewise
+ * @property {string} layer what stands before the names of a layer; {i} is its number
+ * @property {Record<string, string>} layerNames the same for each layer; "q|k|v": the rows of q come first, then those of k
+ * @property {string[]} [headwise] of these keys the slots take turns head by head
+ * @property {(config: ConfigReader) => string[]} [transposed] of these keys the weights are stored as [in, out]
+ * @property {HeadRule[]} heads what may follow the last block; the first one whose tensors are there counts
  */
-
-/** @typedef {'q10_high' | 'q10_low' | 'scale'} Plane part of a quantised tensor */
-/** @typedef {{ slot: string, layer: number, plane: Plane | null }} Target where a tensor goes; plane null: as its type says */
-/**
- * @typedef {object} EngineConfig the engine's config fields that come from config.json
- * @property {number} layers
- * @property {number} heads
- * @property {number} kv_heads
- * @property {number} head_dim
- * @property {number} width
- * @property {number} ffn
- * @property {number} vocab
- * @property {number} positions
- * @property {number} segments
- * @property {number} norm_eps
- */
+/** @typedef {{ bits: 8 | 10 }} Quantization */
+/** @typedef {{ engine: EngineConfig, mapTensor: MapTensor }} Layout */
 /**
  * @typedef {object} ResolvedModel
  * @property {string} label the config file, for messages
  * @property {string} family
- * @property {('encoder')[]} kinds
- * @property {EngineConfig} engine
- * @property {{ bits: 10 } | null} quantization
- * @property {number} maxTokens
- * @property {(name: string) => Target | null} mapTensor null for tensors that the engine has no use for
+ * @property {('encoder' | 'decoder')[]} kinds
+ * @property {EngineConfig} engine with the least head that there may be
+ * @property {Quantization | null} quantization
+ * @property {(names: Iterable<string>) => Layout} layout for the tensors that the files hold
  */
-/** @typedef {Record<string, unknown>} Config */
 
 /** @type {readonly Family[]} */
-const FAMILIES = [bert];
+const FAMILIES = [
+  ...[bert, roberta, distilbert, electra, mpnet, albert, modernbert],
+  ...[gpt2, gptNeox, llama, mistral, qwen2, qwen3, phi, gemma, gemma2, gemma3],
+];
 
-const LARGEST_EPS = 1;
-/** A layer number inside a tensor name. */
-const LAYER = /\.(0|[1-9][0-9]{0,5})\./;
+/** What is believable; the engine has limits of its own, which lie above. */
+const LARGEST = {
+  layers: 1_000,
+  heads: 4_096,
+  kv_heads: 4_096,
+  head_dim: 4_096,
+  width: 65_536,
+  ffn: 1_048_576,
+  vocab: 16_777_216,
+  positions: 16_777_216,
+};
 
 /**
  * @param {Config} config config.json, parsed
@@ -68,139 +91,82 @@ const LAYER = /\.(0|[1-9][0-9]{0,5})\./;
  * @returns {ResolvedModel}
  */
 export function resolveModel(config, label) {
-  const family = familyOf(config, label);
-  const engine = engineConfig(family, config, label);
-  const quantization = readQuantization(config.quantization_config ?? null, label);
-  for (const [key, allowed] of Object.entries(family.required)) checkRequired(config, label, key, allowed);
+  const reader = createReader(config, label);
+  const family = familyOf(reader);
+  for (const [key, allowed] of Object.entries(family.only ?? {})) reader.only(key, allowed);
+  const sizes = readSizes(family, reader);
+  const body = engineConfig(sizes, family.causal, family.config(reader, sizes));
+  const quantization = readQuantization(reader);
+  /** @type {ResolvedModel['layout']} */
+  const layout = (names) => {
+    const present = new Set(names);
+    const head = outputHead(family.heads, reader, body, (name) => present.has(name));
+    const mapTensor = createMap(family, head, {
+      heads: body.heads,
+      storedLayers: body.stored_layers,
+      isQuantized: quantization !== null,
+      transposed: family.transposed?.(reader) ?? [],
+    });
+    return { engine: { ...body, ...head.fields }, mapTensor };
+  };
   return {
     label,
     family: family.family,
-    kinds: family.kinds,
-    engine,
+    kinds: [family.causal ? 'decoder' : 'encoder'],
+    engine: layout([]).engine,
     quantization,
-    maxTokens: engine.positions,
-    mapTensor: createMap(family, engine, quantization !== null),
+    layout,
   };
 }
 
-/** @param {Config} config @param {string} label @returns {Family} */
-function familyOf(config, label) {
-  const type = config.model_type;
+/** @param {ConfigReader} reader @returns {Family} */
+function familyOf(reader) {
+  const type = reader.raw('model_type');
   const family = FAMILIES.find(({ types }) => typeof type === 'string' && types.includes(type));
   if (family !== undefined) return family;
-  const want = FAMILIES.flatMap(({ types }) => types).join(', ');
   const code = typeof type === 'string' ? 'unsupported' : 'config';
-  throw new QkvError(code, `${label}: model_type`, { got: type ?? 'nothing', want });
+  const want = FAMILIES.flatMap(({ types }) => types).join(', ');
+  throw new QkvError(code, `${reader.label}: model_type`, { got: type ?? 'nothing', want });
 }
 
-/** @param {Family} family @param {Config} config @param {string} label @returns {EngineConfig} */
-function engineConfig({ sizes, normEps }, config, label) {
-  const { layers, heads, width, ffn, vocab, positions, segments } = mapValues(sizes, (rule) =>
-    wholeNumber(config, label, rule),
-  );
-  if (width % heads !== 0) {
-    const want = `a multiple of ${sizes.heads.key}, which is ${heads}`;
-    throw new QkvError('config', `${label}: ${sizes.width.key}`, { got: width, want });
-  }
-  const eps = config[normEps.key] ?? normEps.default;
-  if (typeof eps !== 'number' || !(eps > 0 && eps <= LARGEST_EPS)) {
-    throw new QkvError('config', `${label}: ${normEps.key}`, {
-      got: eps,
-      want: `a number above 0, at most ${LARGEST_EPS}`,
-    });
+/** @param {Family} family @param {ConfigReader} reader @returns {Sizes} */
+function readSizes({ keys, missing = {} }, reader) {
+  /** @param {NeededSize} name */
+  const needed = (name) => reader.size(keys[name], { max: LARGEST[name] });
+  const [layers, heads, width] = [needed('layers'), needed('heads'), needed('width')];
+  /** @param {'ffn' | 'kv_heads' | 'head_dim'} name @param {number} [otherwise] */
+  const usual = (name, otherwise) => {
+    const key = keys[name];
+    const value = missing[name]?.({ width, heads }) ?? otherwise;
+    return key === undefined ? Number(value) : reader.size(key, { max: LARGEST[name], missing: value });
+  };
+  const given = keys.head_dim === undefined ? undefined : reader.raw(keys.head_dim);
+  if ((given ?? missing.head_dim ?? null) === null && width % heads !== 0)
+    throw reader.wrong(keys.width, `a multiple of ${keys.heads}, which is ${heads}`);
+  const head_dim = usual('head_dim', width / heads);
+  const kv_heads = usual('kv_heads', heads);
+  if (heads % kv_heads !== 0) {
+    throw reader.wrong(keys.heads, `a multiple of ${keys.kv_heads}, which is ${kv_heads}`);
   }
   return {
     layers,
     heads,
-    kv_heads: heads,
-    head_dim: width / heads,
+    kv_heads,
+    head_dim,
     width,
-    ffn,
-    vocab,
-    positions,
-    segments,
-    norm_eps: eps,
+    ffn: usual('ffn'),
+    vocab: needed('vocab'),
+    positions: needed('positions'),
   };
 }
 
-/**
- * @template {string} K
- * @template T, R
- * @param {Record<K, T>} object
- * @param {(value: T) => R} change
- * @returns {Record<K, R>}
- */
-function mapValues(object, change) {
-  const entries = /** @type {[K, T][]} */ (Object.entries(object));
-  return /** @type {Record<K, R>} */ (Object.fromEntries(entries.map(([key, value]) => [key, change(value)])));
-}
-
-/** @param {Config} config @param {string} label @param {SizeRule} rule @returns {number} */
-function wholeNumber(config, label, { key, min = 1, max, default: missing }) {
-  const value = config[key] === undefined ? missing : config[key];
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
-  const got = value === undefined ? 'nothing' : value;
-  throw new QkvError('config', `${label}: ${key}`, { got, want: `a whole number from ${min} to ${max}` });
-}
-
-/** @param {Config} config @param {string} label @param {string} key @param {(string | boolean)[]} allowed */
-function checkRequired(config, label, key, allowed) {
-  const value = config[key];
-  if (value === undefined || value === null || allowed.some((one) => one === value)) return;
-  const fix = 'This version computes nothing else for this family.';
-  throw new QkvError('unsupported', `${label}: ${key}`, { got: value, want: allowed.join(' or '), fix });
-}
-
-/** @param {unknown} value @param {string} label @returns {{ bits: 10 } | null} */
-function readQuantization(value, label) {
+/** @param {ConfigReader} reader @returns {Quantization | null} */
+function readQuantization(reader) {
+  const value = reader.raw('quantization_config') ?? null;
   if (value === null) return null;
   const { quant_method: method, bits } = /** @type {Config} */ (typeof value === 'object' ? value : {});
-  if (method === 'qkv' && bits === 10) return { bits };
+  if (method === 'qkv' && (bits === 10 || bits === 8)) return { bits };
   const got = method === 'qkv' ? `${bits} bits` : (method ?? value);
-  throw new QkvError('unsupported', `${label}: quantization_config`, { got, want: 'quant_method "qkv" with 10 bits' });
-}
-
-/**
- * @param {Family} family
- * @param {EngineConfig} engine
- * @param {boolean} isQuantized
- * @returns {(name: string) => Target | null}
- */
-function createMap(family, engine, isQuantized) {
-  const places = listPlaces(family, isQuantized);
-  if (engine.segments === 0) places.delete(`${family.tables.segments}.weight`);
-  const prefixes = [...family.prefixes].sort((a, b) => b.length - a.length);
-  return (full) => {
-    const prefix = prefixes.find((start) => full.startsWith(start));
-    if (prefix === undefined) return null;
-    const name = full.slice(prefix.length);
-    const number = LAYER.exec(name);
-    const place = name.includes('{i}') ? undefined : places.get(name.replace(LAYER, '.{i}.'));
-    const layer = number === null ? 0 : Number(number[1]);
-    return place === undefined || layer >= engine.layers ? null : { ...place, layer };
-  };
-}
-
-/** Every tensor name without prefix, {i} for the layer. @param {Family} family @param {boolean} isQuantized */
-function listPlaces({ tables, linears, norms, quantized }, isQuantized) {
-  /** @type {Map<string, { slot: string, plane: Plane | null }>} */
-  const places = new Map();
-  /** @param {string} slot @param {string} stem @param {string} name */
-  const addMatrix = (slot, stem, name) => {
-    const isInteger = isQuantized && quantized.includes(stem);
-    places.set(`${name}.weight`, { slot, plane: isInteger ? 'q10_high' : null });
-    if (!isInteger) return;
-    places.set(`${name}.weight_low`, { slot, plane: 'q10_low' });
-    places.set(`${name}.weight_scale`, { slot, plane: 'scale' });
-  };
-  for (const [stem, name] of Object.entries(tables)) addMatrix(stem, stem, name);
-  for (const [stem, name] of Object.entries(linears)) {
-    addMatrix(`${stem}.weight`, stem, name);
-    places.set(`${name}.bias`, { slot: `${stem}.bias`, plane: null });
-  }
-  for (const [stem, name] of Object.entries(norms)) {
-    for (const key of ['weight', 'gamma']) places.set(`${name}.${key}`, { slot: `${stem}.weight`, plane: null });
-    for (const key of ['bias', 'beta']) places.set(`${name}.${key}`, { slot: `${stem}.bias`, plane: null });
-  }
-  return places;
+  const want = 'quant_method "qkv" with 10 or 8 bits';
+  throw new QkvError('unsupported', `${reader.label}: quantization_config`, { got, want });
 }

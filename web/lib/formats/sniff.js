@@ -11,7 +11,7 @@ const SIGNS = Object.entries({
   '\x80\x03': 'a Python pickle; convert it to safetensors',
   '\x80\x04': 'a Python pickle; convert it to safetensors',
   '\x80\x05': 'a Python pickle; convert it to safetensors',
-  gguf: 'a GGUF file, which this version does not read',
+  gguf: 'a GGUF file; give it alone, by a name that ends in .gguf',
   '\x89hdf': 'an HDF5 file; convert it to safetensors',
   '\x1f\x8b': 'gzip-compressed; unpack it first',
   '\x93numpy': 'a NumPy array',

@@ -38,6 +38,25 @@ export async function openFolder(folder) {
 
 /** @typedef {typeof import('node:fs').promises} Fs */
 
+/**
+ * One file, whatever its name, as the only file of a source.
+ * @param {string} full its path
+ * @param {string} file the name that it goes by
+ * @returns {Source}
+ */
+export function openSingle(full, file) {
+  const { promises: fs } = process.getBuiltinModule('node:fs');
+  /** @param {MaybeSignal} signal */
+  const stream = async (signal) => ({ size: await sizeOf(fs, full), chunks: chunksOf(fs, full, signal) });
+  return {
+    name: process.getBuiltinModule('node:path').basename(full),
+    where: () => full,
+    has: async (asked) => asked === file,
+    bytes: async (_, { max, signal } = {}) => gather(await stream(signal), full, max, signal),
+    stream: (_, { signal } = {}) => stream(signal),
+  };
+}
+
 /** @param {Fs} fs @param {string} full @returns {Promise<number>} */
 async function sizeOf(fs, full) {
   const stat = await fs.stat(full).catch((cause) => {

@@ -3,6 +3,9 @@
  * right. As in the Rust package a user who types "[SEP]" gets the separator itself.
  */
 
+import { createTest, readRanges } from './code_points.js';
+import { PATTERN_SPACE, WORD } from './unicode_classes.js';
+
 /**
  * @typedef {object} AddedToken
  * @property {number} id
@@ -17,9 +20,8 @@
 /** @typedef {{ next: Map<string, Node>, token: AddedToken | null }} Node */
 /** @typedef {(token: AddedToken | null, start: number, end: number) => void} OnSection token null: ordinary text */
 
-const WORD_BEFORE = /[\p{L}\p{M}\p{Nd}\p{Pc}]$/u;
-const WORD_AFTER = /^[\p{L}\p{M}\p{Nd}\p{Pc}]/u;
-const SPACE = /^\s$/;
+const isWord = createTest(readRanges(WORD));
+const isSpace = createTest(readRanges(PATTERN_SPACE));
 
 /**
  * @param {readonly (readonly [string, AddedToken])[]} patterns what to look for, and the token it stands for
@@ -83,20 +85,19 @@ function longestAt(root, text, at, to) {
 
 /** @param {string} text @param {number} start @param {number} end @param {number} from @param {number} to */
 function touchesWord(text, start, end, from, to) {
-  return (
-    WORD_BEFORE.test(text.slice(Math.max(from, start - 2), start)) ||
-    WORD_AFTER.test(text.slice(end, Math.min(to, end + 2)))
-  );
+  const before = Array.from(text.slice(Math.max(from, start - 2), start)).at(-1);
+  const after = end < to ? text.codePointAt(end) : undefined;
+  return isWord(before?.codePointAt(0) ?? 0) || isWord(after ?? 0);
 }
 
 /** @param {string} text @param {number} at @param {number} floor @returns {number} */
 function spacesBefore(text, at, floor) {
-  while (at > floor && SPACE.test(text[at - 1])) at--;
+  while (at > floor && isSpace(text.charCodeAt(at - 1))) at--;
   return at;
 }
 
 /** @param {string} text @param {number} at @param {number} to @returns {number} */
 function spacesAfter(text, at, to) {
-  while (at < to && SPACE.test(text[at])) at++;
+  while (at < to && isSpace(text.charCodeAt(at))) at++;
   return at;
 }

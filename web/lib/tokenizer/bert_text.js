@@ -17,12 +17,7 @@ import { CHINESE, MARKS, PUNCTUATION, REMOVED, SPACE, UNDECOMPOSED } from './ber
  * @property {boolean} lower
  */
 
-/**
- * Text with the origin of each of its UTF-16 units: unit i came from [starts[i], ends[i]) of the text it was made from.
- * @typedef {{ text: string, starts: number[], ends: number[] }} AlignedText
- */
-
-/** @typedef {(char: string) => string} CharMap from one code point to what replaces it, perhaps nothing */
+/** @typedef {import('./aligned_text.js').CharMap} CharMap */
 
 /** @param {string} ranges @returns {RegExp} */
 function classOf(ranges) {
@@ -82,33 +77,6 @@ export function bertCharMap(options) {
   };
 }
 
-/**
- * @param {string} text
- * @param {number} from
- * @param {number} to
- * @param {CharMap} map
- * @returns {AlignedText} text.slice(from, to) mapped; origins count from the start of `text`
- */
-export function normalizeAligned(text, from, to, map) {
-  /** @type {string[]} */
-  const parts = [];
-  /** @type {number[]} */
-  const starts = [];
-  /** @type {number[]} */
-  const ends = [];
-  let at = from;
-  for (const char of text.slice(from, to)) {
-    const mapped = map(char);
-    for (let i = 0; i < mapped.length; i++) {
-      starts.push(at);
-      ends.push(at + char.length);
-    }
-    parts.push(mapped);
-    at += char.length;
-  }
-  return { text: parts.join(''), starts, ends };
-}
-
 /** @type {Map<number, number>} */
 const kinds = new Map();
 const WORD = 0;
@@ -125,6 +93,9 @@ function kindOf(codePoint) {
   }
   return kind;
 }
+
+/** @param {number} codePoint @returns {boolean} */
+export const isPunctuation = (codePoint) => kindOf(codePoint) === ALONE;
 
 /**
  * Words are what stands between spaces; each punctuation mark is a word of its own.

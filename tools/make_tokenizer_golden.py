@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes what the Rust package tokenizers does with hostile strings, for every tokenizer of tests/golden/tokenizers:
+
+    pip install tokenizers==0.23.3 && python tools/make_tokenizer_golden.py tests/golden/tokenizers
+
+`texts.json` has the strings, shared by all, and pairs of their numbers. `<name>.golden.gz` is JSON: for each text and then
+for each pair [ids, type ids, words, offsets, text decoded without specials]; words has null for added specials, offsets
+are start and end of each token in UTF-16 units, one after the other. The same seed gives the same files.
+"""
+
+import base64
+import gzip
+import json
+import pathlib
+import random
+import sys
+
+import tokenizers
+from make_wordpiece_golden import FIXED, ORDINARY, hostile, utf16
+
+SEED = 20261130
+HOSTILE = 460
+LONG_FIXED = 130
+MORE = [
+    "He's we'LL I'd they'RE you'Ve it'S can'T 'M 'ſ o\u2019clock 'tis '",
+    "a  b   c    d     e\t\tf \t g\n\nh\r\ni \n j\n\n\n\nk  ",
+    "   leading, trailing   ",
+    "1 12 123 1234 12345 1234567890 3.14159 ١٢٣٤ ४५६ Ⅷ ② ½ 12e-7 0x1F",
+    "ﬁne ﬂuﬀy ﬃ ｆｕｌｌ　ｗｉｄｔｈ ㍿ ﷺ ㌔ ① ™ № ℡",
+    "e\u0301 \u00e9 a\u0301\u0323 a\u0323\u0301 \u1ea1\u0301 q\u0307\u0323 \u0344 \u0958 \u2126 \u212b \ufb1d",
+    "\u1112\u1161\u11ab\u1100\u1173\u11af 한글 \u1100\u1161 \uac00\u11a8 \u1161\u11a8 각ᆨ",
+    "ｅ\u0301 и\u0306 ™\u0301 \u00a9\u200d\u00a9 \u0600a \u0600\u0301 a\u200d\u0301 \r\n \r\u0301",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466\U0001f3fd \U0001f1e9\U0001f1ea \u2764\ufe0f",
+    "z\u0335\u0322\u0321\u0318a\u0334\u0348\u0349l\u0337\u035fg\u0338\u0360o\u0336",
+    "non\u00a0breaking\u202fspaces\u2003and\u3000more\u2028line\u2029par\u0085nel\u200bzero\ufeffbom\u180e",
+    "``quoted'' ''twice`` `once'",
+    "<s> x </s> <mask>   <mask> [MASK] [CLS] <|endoftext|> <|im_start|>user\n<|im_end|> <extra_id_0>  <unk> <pad>",
+    "  <mask>  tail Café cafe\u0301 CAFÉ word sword words word. word\u0301 word_ 5word",
+    "<0x41> <0x0A> <0xE2><0x82><0xAC> ▁▁ ▁a _ Ġ Ċ ## ##ing </w>",
+    "\u03a3\u0391\u03a3 \u0130stanbul \u1e9e \u01c5 ŉ K\u212a \u0345 ͅα",
+    "\ud7b0\ua960\ud7cb \U00011938 \U000105c9 \U0001d15e \U0001d1ba \u0cca \u0dda \U000110ab",
+    "कि क्षत्रिय নি தமிழ் ਗੁਰਮੁਖੀ ಕನ್ನಡ မြန်မာ ខ្មែរ ລາວ བོད",
+    "http://x.y/z?a=b&c#d user@host 192.168.0.1 --flag=value C++ f(x)[i]{j} //comment /* */ $HOME ~/.rc",
+    "camelCaseWord HTTPServer XMLHttpRequest snake_case kebab-case ALLCAPS iPhone",
+    "-" * 70 + "=" * 40 + "." * 50,
+    "a" * 300,
+    "ab" * 150 + " " * 100 + "ba",
+    "\U0001f600" * 60,
+    "漢" * 100,
+    "\u0301" * 80,
+    " \u0301 \u200d\u0301",
+]
+
+
+def texts():
+    rng = random.Random(SEED)
+    short = [text[:LONG_FIXED] for text in FIXED]
+    return [*ORDINARY, *short, *MORE, *(hostile(rng) for _ in range(HOSTILE))]
+
+
+def load(path, charsmap):
+    return tokenizers.Tokenizer.from_str(path.read_text().replace('"nmt_nfkc"', json.dumps(charsmap)))
+
+
+def case(tokenizer, text, pair=None):
+    encoding = tokenizer.encode(text, pair)
+    places = [utf16(text), utf16(pair or "")]
+    offsets = []
+    for (start, end), sequence in zip(encoding.offsets, encoding.sequence_ids):
+        offsets += [places[sequence][start], places[sequence][end]] if sequence is not None else [0, 0]
+    return [encoding.ids, encoding.type_ids, encoding.word_ids, offsets, tokenizer.decode(encoding.ids)]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    charsmap = base64.b64encode(gzip.decompress((folder / "nmt_nfkc.gz").read_bytes())).decode()
+    strings = texts()
+    rng = random.Random(SEED)
+    pairs = [[rng.randrange(len(strings)), rng.randrange(len(strings))] for _ in range(20)]
+    head = {"tokenizers": tokenizers.__version__, "seed": SEED, "texts": strings, "pairs": pairs}
+    (folder / "texts.json").write_text(json.dumps(head, indent=0) + "\n")
+    for path in sorted(folder.glob("*.json")):
+        if path.name == "texts.json":
+            continue
+        tokenizer = load(path, charsmap)
+        cases = [case(tokenizer, text) for text in strings]
+        cases += [case(tokenizer, strings[a], strings[b]) for a, b in pairs]
+        data = json.dumps(cases, separators=(",", ":")).encode()
+        (folder / f"{path.stem}.golden.gz").write_bytes(gzip.compress(data, mtime=0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+/**
+ * Gemma 3, its language model: Gemma 2 with a norm over each head of query and key in place of the soft caps, and a rotary
+ * base of its own for the layers with a window, five of six.
+ * Source: arXiv 2503.19786; names as transformers writes them.
+ */
+import { gemma2 } from './gemma2.js';
+import { layerKinds, slidingWindows } from './layer_kinds.js';
+import { ropeFields, ropeSet } from './rope.js';
+
+/** @type {import('./index.js').Family} */
+export const gemma3 = {
+  ...gemma2,
+  family: 'gemma3',
+  types: ['gemma3_text'],
+  config: (c, sizes) => {
+    const every = c.size('sliding_window_pattern', { max: 1_000, missing: 6 });
+    const kinds = layerKinds(c, sizes.layers, (layer) => (layer + 1) % every !== 0);
+    const near = { layerType: 'sliding_attention', thetaKey: 'rope_local_base_freq', theta: 10_000, isScaled: false };
+    const cap = (/** @type {string} */ key) =>
+      (c.raw(key) ?? null) === null ? 0 : c.number(key, { above: 0, max: 1e6 });
+    return {
+      ...gemma2.config(c, sizes),
+      ...ropeFields(c, [ropeSet(c, sizes, { layerType: 'full_attention', theta: 1e6 }), ropeSet(c, sizes, near)]),
+      rope_of_layer: Int32Array.from(kinds, (kind) => Number(kind === 'sliding_attention')),
+      windows: slidingWindows(c, kinds, 4096),
+      qk_norm: 1,
+      softcap: cap('attn_logit_softcapping'),
+      logit_softcap: cap('final_logit_softcapping'),
+    };
+  },
+  layerNames: { ...gemma2.layerNames, q_norm: 'self_attn.q_norm', k_norm: 'self_attn.k_norm' },
+};

@@ -1,0 +1,76 @@
+/**
+ * Text that knows where it came from: unit i (UTF-16) of `text` came from [starts[i], ends[i]) of the text a person gave.
+ * Every normaliser and pre-tokenizer takes such a text and gives another.
+ */
+import { QkvError } from '../errors.js';
+
+/** @typedef {{ text: string, starts: number[], ends: number[] }} AlignedText */
+/** @typedef {(char: string) => string} CharMap from one code point to what replaces it, perhaps nothing */
+
+/** A file may ask for a character to become a thousand; the sum of all has this limit. */
+const MAX_UNITS = 2 ** 23;
+
+/** @param {string} text @param {number} from @param {number} to @returns {AlignedText} as it is */
+export function alignSlice(text, from, to) {
+  /** @type {number[]} */
+  const starts = [];
+  /** @type {number[]} */
+  const ends = [];
+  for (let at = from; at < to; ) {
+    const next = at + sizeAt(text, at);
+    for (let unit = at; unit < next; unit++) {
+      starts.push(at);
+      ends.push(next);
+    }
+    at = next;
+  }
+  return { text: text.slice(from, to), starts, ends };
+}
+
+/** @param {AlignedText} source @param {number} from @param {number} to @returns {AlignedText} */
+export function sliceAligned({ text, starts, ends }, from, to) {
+  if (from === 0 && to === text.length) return { text, starts, ends };
+  return { text: text.slice(from, to), starts: starts.slice(from, to), ends: ends.slice(from, to) };
+}
+
+/** @param {string} text @param {number} at @returns {number} units of the code point there */
+export const sizeAt = (text, at) => (/** @type {number} */ (text.codePointAt(at)) > 0xffff ? 2 : 1);
+
+/**
+ * Collects a new text piece by piece.
+ * @returns {{ push: (piece: string, start: number, end: number) => void, done: () => AlignedText }}
+ */
+export function createBuilder() {
+  /** @type {string[]} */
+  const parts = [];
+  /** @type {number[]} */
+  const starts = [];
+  /** @type {number[]} */
+  const ends = [];
+  return {
+    push(piece, start, end) {
+      if (starts.length + piece.length > MAX_UNITS) {
+        const want = `at most ${MAX_UNITS} characters`;
+        throw new QkvError('text', 'The text as tokenizer.json rewrites it', { got: 'more', want, fix: 'Give less.' });
+      }
+      parts.push(piece);
+      for (let i = 0; i < piece.length; i++) {
+        starts.push(start);
+        ends.push(end);
+      }
+    },
+    done: () => ({ text: parts.join(''), starts, ends }),
+  };
+}
+
+/** @param {AlignedText} source @param {CharMap} map @returns {AlignedText} each code point by itself */
+export function mapAligned({ text, starts, ends }, map) {
+  const result = createBuilder();
+  let at = 0;
+  for (const char of text) {
+    const mapped = map(char);
+    if (mapped !== '') result.push(mapped, starts[at], ends[at]);
+    at += char.length;
+  }
+  return result.done();
+}
