@@ -25,7 +25,7 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
     const int32_t embed = larger(c->width, c->embed_width), narrow = larger(embed, c->head_width);
 
     scratch->q = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
-    scratch->context = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
+    scratch->context = scratch->q;
     scratch->wide = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)widest * sizeof(float));
     scratch->narrow = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)narrow * sizeof(float));
     scratch->normed = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)embed * sizeof(float));
