@@ -246,6 +246,20 @@ run_tests() {
     ((failed == 0))
 }
 
+fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new lands in build/fuzz/found/, crashes in build/fuzz/
+    local seconds=${1:-60} source target
+    need_test_tools
+    [ -e build/fuzz/build.ninja ] || cmake --preset fuzz
+    for source in tests/fuzz/fuzz_*.c; do
+        target=$(basename "$source" .c)
+        cmake --build --preset fuzz --target "$target"
+        mkdir -p "build/fuzz/found/$target"
+        say "$target for $seconds seconds"
+        "build/fuzz/$target" -max_total_time="$seconds" -max_len=900 -len_control=0 -timeout=20 -print_final_stats=1 \
+            -artifact_prefix=build/fuzz/ "build/fuzz/found/$target" "tests/fuzz/corpus/${target#fuzz_}"
+    done
+}
+
 usage() {
     cat <<'TEXT'
 ./build.sh          build everything and serve the page
@@ -253,6 +267,7 @@ usage() {
 ./build.sh serve    serve the built page on http://127.0.0.1:8080/ (HOST and PORT change that)
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
+./build.sh fuzz [S]  run the fuzz targets of the engine, S seconds each (60)
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
 TEXT
@@ -267,6 +282,7 @@ case "${1:-}" in
     serve) serve ;;
     test) run_tests ;;
     lint) lint ;;
+    fuzz) fuzz "${2:-}" ;;
     clean) rm -rf build dist node_modules web/lib/*.wasm ;;
     help | --help | -h) usage ;;
     *)

@@ -142,9 +142,12 @@ static float mask_logits(const qkv_attention *a, int32_t i, const float *bias, f
  * A row that may see nothing becomes what `empty` says; a row without a softmax (NaN or +infinity among its logits, or
  * nothing but -infinity though keys are allowed) becomes NaN. */
 static float soften(const qkv_attention *a, int32_t i, const float *bias, float *scores) {
-    const float largest = mask_logits(a, i, bias, scores);
+    const int plain = !bias && !a->relative && !(a->softcap > 0.0f); /* then the logits need not be written down */
+    float least = -__builtin_inff();
+    const float largest = plain ? qkv_range_f32(&least, scores, a->keys, a->scale) : mask_logits(a, i, bias, scores);
+    const float scale = plain ? a->scale : 1.0f;
 
-    if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_f32(scores, scores, a->keys, largest);
+    if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);
     const float fill = is_empty(bias, a->keys) ? a->empty : __builtin_nanf("");
     for (int32_t j = 0; j < a->keys; j++) scores[j] = fill;
     return fill;
@@ -190,11 +193,11 @@ static void multiply_values(const qkv_attention *a, int32_t row0, int32_t rows, 
         .k = a->keys,
         .cols = a->value_dim,
         .panel_stride = a->v_stride,
-        .row_scale = scratch->inverse,
     };
 
     qkv_pack_f32(scratch->panels, scores, stride, rows, a->keys);
     qkv_gemm_f32(&gemm, scratch->panels, a->v);
+    if (qkv_mul_rows_f32(out, out_stride, scratch->inverse, rows, a->value_dim)) return;
     for (int32_t r = 0; r < rows; r++) {
         float *row = out + (size_t)r * out_stride;
         if (is_finite_row(row, a->value_dim)) continue;

@@ -25,10 +25,8 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
     const int32_t embed = larger(c->width, c->embed_width), narrow = larger(embed, c->head_width);
 
     float *q = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
-    float *context = qkv_arena_take(arena, (size_t)tokens, heads_width(c) * sizeof(float));
     for (int32_t slot = 0; slot < qkv_pool_slots(); slot++, scratch++) {
-        scratch->q = q;
-        scratch->context = context;
+        scratch->q = scratch->context = q;
         scratch->wide = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)widest * sizeof(float));
         scratch->narrow = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)narrow * sizeof(float));
         scratch->normed = qkv_arena_take(arena, QKV_TOKENS_AT_ONCE, (size_t)embed * sizeof(float));
@@ -304,9 +302,9 @@ void qkv_block_contexts(const qkv_block *b, int32_t first_sequence, int32_t sequ
         longest = larger(longest, length - from);
         work += 4.0 * (length - from) * length * (double)heads_width(b->config);
     }
-    const int32_t wanted = qkv_pool_parts(larger(longest / LEAST_ROWS, 1) * heads, work);
-    const head_region region = {b, first_sequence, from, (wanted + heads - 1) / heads};
-    qkv_pool_run(context_part, &region, sequences * heads * region.pieces, work);
+    const int32_t each = sequences * heads, wanted = qkv_pool_parts(larger(longest / LEAST_ROWS, 1) * each, work);
+    const head_region region = {b, first_sequence, from, (wanted + each - 1) / each};
+    qkv_pool_run(context_part, &region, each * region.pieces, work);
 }
 
 void qkv_block_output(const qkv_block *b, int32_t sequence, float *out) {

@@ -26,7 +26,7 @@ typedef struct qkv_sequence {
 /* The scratch of one thread. */
 typedef struct qkv_scratch {
     float *q;       /* [T, H E] queries of the layer that is being computed or looked at; one for all threads */
-    float *context; /* [T, H E], one for all threads */
+    float *context; /* [T, H E], in the place of q: rows are packed before their context is written */
     float *wide;    /* [128, widest of (H + 2 G) E, F, 2 F] */
     float *narrow;  /* [128, widest of D, embed_width, head_width] */
     float *normed;  /* [128, widest of D, embed_width] */

@@ -87,11 +87,23 @@ static void columns(const qkv_gemm *g, const float *a, const float *w, int n, in
     }
 }
 
+/* The whole panels of one block of rows whose sums are the outputs, as in attention: with a short k, and k is the width
+ * of a head there, what goes on around a tile counts. */
+static int whole_panels(const qkv_gemm *g, const float *a, const float *w) {
+    const int whole = g->cols / QKV_PANEL;
+
+    for (int p = 0; p < whole; p++, w += g->panel_stride) {
+        any_tile(g->out + p * QKV_PANEL, g->out_stride, a, w, g->panel_stride, g->k, g->rows, 1);
+    }
+    return whole;
+}
+
 void qkv_gemm_f32_simd(const qkv_gemm *g, const float *a, const float *w) {
     const int all = (g->cols + QKV_PANEL - 1) / QKV_PANEL;
+    const bool plain = !g->row_scale && !g->bias && !g->activation && !g->residual;
     int panels;
 
-    for (int p = 0; p < all; p += panels) {
+    for (int p = plain && g->rows > 2 && g->rows <= QKV_ROWS_MAX ? whole_panels(g, a, w) : 0; p < all; p += panels) {
         panels = panels_at_once(g->rows, all - p);
         columns(g, a, w + (size_t)p * g->panel_stride, p * QKV_PANEL, panels);
     }

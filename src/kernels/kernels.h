@@ -70,11 +70,17 @@ typedef struct qkv_gemm {
  * scale_f32: y[i] = x[i] * scale + bias[i] (bias NULL: no addition; bias -infinity: y is -infinity whatever x is).
  *   Returns the largest y, -infinity when n = 0 or all are; NaN when any y is NaN or +infinity. y may be x.
  *
+ * range_f32: the largest and the least x[i] * scale: returns the one as scale_f32 does, with +0 for -0, and sets the other,
+ *   +infinity when n = 0.
+ *
  * softcap_f32: y[i] = cap * tanh(x[i] / cap), tanh below 2 ulp; cap > 0, normal. y may be x.
  *
  * sum_exp_f32: y[i] = exp(x[i] - max), returns the sum of y. x may be -infinity; max finite, >= every x. y may be x.
  *   exp is below 2 ulp on [-60, 0], exactly 1 at 0 and exactly 0 below -60: smaller weights would make denormal
  *   products, 40 to 120 times slower in wasm.
+ *
+ * sum_exp_scaled_f32: sum_exp_f32 of x[i] * scale, the product rounded, with the same bits. least: at most every x[i] * scale;
+ *   where it is less than 60 below max no exp needs the test for 0, which is faster. -infinity: nothing is known.
  *
  * layer_norm_f32: y = (x - mean) / sqrt(var + eps) * weight + bias, var the mean of (x - mean)^2; bias NULL: none.
  * rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight. y may be x in both.
@@ -86,6 +92,7 @@ typedef struct qkv_gemm {
  * rotary_f32: turns the pairs (a, b) = (x[i], x[i + half]) into (a cos[i] - b sin[i], b cos[i] + a sin[i]).
  *
  * add_f32: y += x.   mul_f32: y = x * factor (y may be x).   max_f32: y = larger of y and x (x where y < x, else y).
+ * mul_rows_f32: y[m, i] *= factors[m]; returns whether all of them are finite now.
  * entropy_f32: -sum of p ln p in nats, 0 ln 0 = 0; p zero or normal and positive; NaN gives NaN.
  * dot_f32: sum of x * y.   from_f16, from_bf16: exact.   from_q10: y[i] = (4 * high[i] + low 2 bits) * scale.
  * from_q8: y[i] = q[i] * scale. */
@@ -108,8 +115,10 @@ typedef struct qkv_gemm {
 #define qkv_gemm_q8 QKV_PICK(gemm_q8)
 #define qkv_weights_f32 QKV_PICK(weights_f32)
 #define qkv_scale_f32 QKV_PICK(scale_f32)
+#define qkv_range_f32 QKV_PICK(range_f32)
 #define qkv_softcap_f32 QKV_PICK(softcap_f32)
 #define qkv_sum_exp_f32 QKV_PICK(sum_exp_f32)
+#define qkv_sum_exp_scaled_f32 QKV_PICK(sum_exp_scaled_f32)
 #define qkv_layer_norm_f32 QKV_PICK(layer_norm_f32)
 #define qkv_rms_norm_f32 QKV_PICK(rms_norm_f32)
 #define qkv_activate_f32 QKV_PICK(activate_f32)
@@ -117,6 +126,7 @@ typedef struct qkv_gemm {
 #define qkv_rotary_f32 QKV_PICK(rotary_f32)
 #define qkv_add_f32 QKV_PICK(add_f32)
 #define qkv_mul_f32 QKV_PICK(mul_f32)
+#define qkv_mul_rows_f32 QKV_PICK(mul_rows_f32)
 #define qkv_max_f32 QKV_PICK(max_f32)
 #define qkv_dot_f32 QKV_PICK(dot_f32)
 #define qkv_entropy_f32 QKV_PICK(entropy_f32)

@@ -8,6 +8,18 @@ void qkv_mul_f32_scalar(float *y, const float *x, int n, float factor) {
     for (int i = 0; i < n; i++) y[i] = x[i] * factor;
 }
 
+int qkv_mul_rows_f32_scalar(float *y, size_t y_stride, const float *factors, int rows, int n) {
+    int finite = 1;
+
+    for (int m = 0; m < rows; m++, y += y_stride) {
+        for (int i = 0; i < n; i++) {
+            y[i] = y[i] * factors[m];
+            finite &= __builtin_fabsf(y[i]) < __builtin_inff();
+        }
+    }
+    return finite;
+}
+
 void qkv_max_f32_scalar(float *y, const float *x, int n) {
     for (int i = 0; i < n; i++) y[i] = y[i] < x[i] ? x[i] : y[i];
 }

@@ -7,6 +7,7 @@ test('the package exports these names and no others', () => {
     'MultiHeadAttention',
     'QkvError',
     'init',
+    'inspectModel',
     'loadModel',
     'scaledDotProductAttention',
   ]);

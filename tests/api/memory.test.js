@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
 import { createCore } from '../../web/lib/engine.js';
 import { assertSameBits, inTree, qkvError, randomIds, seeded } from './golden.js';
+import { decoderFiles } from './tiny_decoder.js';
 import { TINY, TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
 test('1,000 forwards of random length with dispose take no more than the largest', async () => {
@@ -222,3 +223,22 @@ function withPositions(positions) {
   const config = tinyConfig({ max_position_embeddings: positions });
   return { 'config.json': config, 'model.safetensors': Buffer.concat([length, text, ...parts]) };
 }
+
+test('a matrix of a long text leaves linear memory in parts, with the bits of its rows', async () => {
+  const engine = await init();
+  const model = await loadModel(decoderFiles('llama', { max_position_embeddings: 2000 }), { engine });
+  const n = 1500;
+  const run = await model.forward({ ids: randomIds(seeded(4), n, model.info.vocab) });
+  const before = engine.memory().reserved;
+  const { data } = await run.getWeights(1, 1);
+  assert.ok(engine.memory().reserved - before < n * n * 4, 'less than the matrix');
+  const stage = await run.getStage('scaled', { layer: 1, head: 1 });
+  for (const row of [0, 698, 699, 700, 1398, 1499]) {
+    const rows = /** @type {[number, number]} */ ([row, row + 1]);
+    const weights = await run.getWeights(1, 1, { rows });
+    assertSameBits(weights.data, data.slice(row * n, (row + 1) * n), `row ${row}`);
+    const scaled = await run.getWeights(1, 1, { stage: 'scaled', rows });
+    assertSameBits(scaled.data, stage.data.slice(row * n, (row + 1) * n), `scaled, row ${row}`);
+  }
+  model.dispose();
+});

@@ -139,8 +139,8 @@ test('a model folder from the disk is loaded without any request', async () => {
   const { page, requests } = await browser.visit();
   const before = requests.length;
   await page.getByRole('button', { name: /MiniLM/ }).click();
-  await page.locator('#model-dialog input[type=file]').setInputFiles(join(PAGE_FOLDER, 'models/minilm'));
-  await page.waitForFunction(() => globalThis.qkv?.run === null, null, { timeout: 60_000 }).catch(() => {});
+  await page.locator('#model-dialog input[type=file]').first().setInputFiles(join(PAGE_FOLDER, 'models/minilm'));
+  await page.getByRole('button', { name: 'Load', exact: true }).click();
   await page.getByRole('button', { name: /^minilm/ }).waitFor({ timeout: 60_000 });
   await runOf(page);
   assert.match((await statusOf(page)) ?? '', /^it → animal/);
@@ -156,7 +156,7 @@ test('a folder without tokenizer.json is refused, and the model in use stays wit
     cpSync(join(PAGE_FOLDER, 'models/minilm'), folder, { recursive: true, dereference: true });
     rmSync(join(folder, 'tokenizer.json'));
     await page.getByRole('button', { name: /MiniLM/ }).click();
-    await page.locator('#model-dialog input[type=file]').setInputFiles(folder);
+    await page.locator('#model-dialog input[type=file]').first().setInputFiles(folder);
     const alert = page.getByRole('alert');
     await alert.waitFor();
     assert.match((await alert.textContent()) ?? '', /no tokenizer\.json.*add the one/);

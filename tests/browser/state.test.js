@@ -1,7 +1,7 @@
 /** The state of the page lives in its address, and an address is not trusted. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { FIRST_SIGHT, MAX_LINK_TEXT, readHash, writeHash } from '../../web/page/hash.js';
+import { FIRST_SIGHT, linkName, MAX_LINK_TEXT, readHash, writeHash } from '../../web/page/hash.js';
 import { expectedStatus, runOf, startBrowser, statusOf, waitForStatus } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
@@ -18,6 +18,15 @@ test('a state is the same after it was written and read', () => {
     const state = {
       ...{ place: 'sandbox', text, layer: 4, head: 7, row: 2, col: 5, view: 'lines', scale: 'log' },
       ...{ lang: 'zh', theme: 'dark', sandbox: 'heads*n.5*wq.r7_65_1.5' },
+      ...{
+        model: '小模型-7B.Q4_1.gguf',
+        first: 'hidden',
+        tokens: 200,
+        temp: 1.25,
+        topk: 0,
+        topp: 0.9,
+        seed: 4294967295,
+      },
     };
     assert.deepEqual(readHash(writeHash(state)), state);
   }
@@ -25,6 +34,12 @@ test('a state is the same after it was written and read', () => {
     writeHash({ ...FIRST_SIGHT, text: 'hi', lang: 'zh', theme: 'dark' }),
     /^#text=hi&layer=3&head=1&row=10&col=2&view=matrix&lang=zh&theme=dark$/,
   );
+});
+
+test('a name from the disk becomes one that an address can carry', () => {
+  const names = ['model.gguf', 'my model (2)/x', '<script>', '', '\u202e', 'x'.repeat(500), '小模型'];
+  for (const name of names) assert.equal(readHash(`#model=${linkName(name)}`).model, linkName(name), name);
+  assert.equal(linkName('my model (2)'), 'my_model_2_');
 });
 
 test('what is not valid in a hash is left out, field by field', () => {
@@ -38,6 +53,15 @@ test('what is not valid in a hash is left out, field by field', () => {
     '#lang=xx',
     '#view=<script>',
     '#theme=javascript:',
+    '#model=https://evil.example/model',
+    '#model=../../etc/passwd',
+    `#model=${'x'.repeat(97)}`,
+    '#first=__proto__',
+    ...['0', '201', '-1', '1e1', '1.5', 'NaN', '99999999999', ''].map((bad) => `#tokens=${bad}`),
+    ...['2.01', '-0.1', '1e-1', '.5', '0x1', 'Infinity'].map((bad) => `#temp=${bad}`),
+    ...['1001', '-1', '4.5'].map((bad) => `#topk=${bad}`),
+    ...['0', '0.001', '1.01', '1,0'].map((bad) => `#topp=${bad}`),
+    ...['4294967296', '-1', '1.5', '00000000001'].map((bad) => `#seed=${bad}`),
   ]) {
     assert.deepEqual(readHash(hash), first, hash);
   }
@@ -70,6 +94,7 @@ test('hostile addresses show a picture, ask no other server and bring no error',
     '#layer=-1&head=1e9&lang=xx&view=__proto__&theme=none',
     '#__proto__=1&constructor=2&text=hello',
     '#model=https://evil.example/model&model=javascript:alert(1)&text=hello',
+    '#model=constructor&first=hidden&tokens=1e9&temp=-1&topk=99999&topp=2&seed=-1&row=9999&col=0',
     `#text=${encodeURIComponent('<img src=x onerror=alert(1)>')}`,
   ];
   const { page, troubles, requests, origin, url } = await browser.visit({ hash: hostile[0] });

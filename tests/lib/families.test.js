@@ -52,6 +52,8 @@ test('positions of RoBERTa and MPNet begin behind the padding id, so that texts 
     assert.deepEqual([context, positions, first, pad], [512, 514, 2, 1], type);
   }
   assert.equal(engineOf('roberta', { pad_token_id: 3 }).context, 510);
+  const { buckets, bucket_reach: reach, bucket_of: bucketOf } = engineOf('mpnet');
+  assert.deepEqual([buckets, reach, bucketOf?.length], [32, 128, 257]);
 });
 
 test('sizes that published configs leave out are those of transformers', () => {
@@ -83,6 +85,56 @@ test('windows follow layer_types, or what older configs say instead', () => {
   for (const type of ['qwen2', 'qwen3', 'gemma2', 'gemma3_text']) {
     assert.deepEqual(windows(type, { layer_types, sliding_window: 5 }), [-1, -1, 4, -1], type);
   }
+});
+
+test("rotary bases and shares that configs leave out are the family's own; only full layers of Gemma 3 are stretched", () => {
+  /** The base of each set, from its second frequency. @param {string} type @param {Record<string, unknown>} [changes] */
+  const bases = (type, changes) => {
+    const { rope_frequencies: all, rope_dim: dim, rope_sets: sets } = engineOf(type, changes);
+    const half = dim / 2;
+    return Array.from({ length: sets }, (_, set) => Math.round((all?.[set * half + 1] ?? 0) ** -half));
+  };
+  const near = (/** @type {number[]} */ got, /** @type {number[]} */ want) => {
+    const isNear = got.length === want.length && got.every((base, i) => Math.abs(base / want[i] - 1) < 1e-3);
+    assert.ok(isNear, `${got}, want ${want}`);
+  };
+  for (const type of ['llama', 'mistral', 'qwen2', 'qwen3', 'phi', 'gpt_neox', 'gemma', 'gemma2'])
+    near(bases(type), [1e4]);
+  near(bases('gemma3_text'), [1e6, 1e4]);
+  near(bases('modernbert'), [16e4, 1e4]);
+  near(bases('gpt_neox', { rotary_emb_base: 500 }), [500]);
+  const shares = ['phi', 'gpt_neox', 'llama'].map((type) => engineOf(type).rope_dim / engineOf(type).head_dim);
+  assert.deepEqual(shares, [0.5, 0.25, 1]);
+  assert.equal(engineOf('gpt_neox', { rotary_pct: 0.5 }).rope_dim, 32);
+  const { rope_frequencies: scaled, rope_dim: dim } = engineOf('gemma3_text', {
+    rope_scaling: { type: 'linear', factor: 8 },
+  });
+  assert.deepEqual([scaled?.[0], scaled?.[dim / 2]], [1 / 8, 1]);
+});
+
+test('biases are where the family has them, whatever other families would read', () => {
+  const biases = (/** @type {string} */ type, /** @type {Record<string, unknown>} */ changes = {}) => {
+    const { qkv_bias: qkv, o_bias: o, ffn_bias: ffn } = engineOf(type, changes);
+    return [qkv, o, ffn].join('');
+  };
+  const asked = { attention_bias: true, mlp_bias: true };
+  const found = [
+    'llama',
+    'mistral',
+    'qwen2',
+    'qwen3',
+    'phi',
+    'gemma',
+    'gemma2',
+    'gemma3_text',
+    'gpt_neox',
+    'modernbert',
+  ].map((type) => `${type} ${biases(type)} ${biases(type, asked)}`);
+  assert.deepEqual(found, [
+    ...['llama 000 111', 'mistral 000 000', 'qwen2 100 100', 'qwen3 000 110', 'phi 111 111', 'gemma 000 110'],
+    ...['gemma2 000 110', 'gemma3_text 000 110', 'gpt_neox 111 111', 'modernbert 000 111'],
+  ]);
+  assert.equal(biases('gpt_neox', { attention_bias: false }), '001');
 });
 
 test('Gemma multiplies its token rows and shifts its norms; GGUF files have shifted them already', () => {

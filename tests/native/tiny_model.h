@@ -22,8 +22,8 @@ void tiny_free(tiny_model *tiny);
 /* A run over the lengths, its ids and token types from the seed, computed through all layers unless layers is given. */
 qkv_run *tiny_run(const tiny_model *tiny, qkv_input input, uint32_t seed, int layers);
 
-extern const qkv_config tiny_square; /* 2 layers, 4 heads of 8, width 32: every dimension a multiple of 8 */
-extern const qkv_config tiny_odd;    /* 3 layers, 6 heads on 2 key/value heads of 5, width 25: none is */
+extern const qkv_config tiny_square;   /* 2 layers, 4 heads of 8, width 32: every dimension a multiple of 8 */
+extern const qkv_config tiny_odd;      /* 3 layers, 6 heads on 2 key/value heads of 5, width 25: none is */
 extern const qkv_config tiny_decoder;  /* causal; RMSNorm around, rotary, windows, caps, a gate, a tied head */
 extern const qkv_config tiny_relative; /* an encoder with relative biases, parallel branches, shared layers, a head */
 

@@ -1,11 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
-import { optionsOf, wholeNumber } from './arguments.js';
+import { optionsOf, signalOf, wholeNumber } from './arguments.js';
 import { compiledOf, createCore, createEngine, liveCore } from './engine.js';
 import { QkvError } from './errors.js';
 import { LOAD_OPTIONS, loadInThread } from './load.js';
 import { loadWasm } from './loader.js';
+import { previewModel } from './model_preview.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
 import { pauseThread } from './pause.js';
@@ -26,6 +27,8 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./model.js').ForwardInput} ForwardInput */
 /** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./model.js').Model} Model */
+/** @typedef {import('./model_preview.js').ModelPreview} ModelPreview */
+/** @typedef {import('./model_preview.js').PreviewOptions & { engine?: Engine }} InspectModelOptions */
 /** @typedef {import('./operators/attention.js').AttentionStage} AttentionStage */
 /**
  * @template {'output' | AttentionStage} [Returned='output']
@@ -72,6 +75,9 @@ const INIT_OPTIONS = ['variant', 'threads', 'wasm', 'memoryLimit'];
 /** @type {readonly (keyof LoadModelOptions)[]} */
 const LOAD_MODEL_OPTIONS = ['engine', 'worker', ...LOAD_OPTIONS];
 
+/** @type {readonly (keyof InspectModelOptions)[]} */
+const INSPECT_OPTIONS = ['engine', 'revision', 'signal'];
+
 /** Address 2^32 is out of reach of a 32-bit module. */
 const LARGEST_LIMIT = 2 ** 32 - 1;
 
@@ -100,6 +106,19 @@ export async function loadModel(source, options) {
   if (worker) return loadInWorker(source, rest, engine ? compiledOf(engine) : { ...(await loadWasm({})), limit: 0 });
   const core = engine ? await liveCore(engine) : await createCore((await loadWasm({})).module);
   return loadInThread(source, rest, { core, pause: pauseThread });
+}
+
+/**
+ * What a model is, and what its weights would take in memory, without reading them: in this thread, since the files asked
+ * are small.
+ * @param {SourceInput} source as for loadModel
+ * @param {InspectModelOptions} [options]
+ * @returns {Promise<ModelPreview>}
+ */
+export async function inspectModel(source, options) {
+  const { engine, revision, signal } = optionsOf('inspectModel', options, INSPECT_OPTIONS);
+  const core = engine ? await liveCore(engine) : await createCore((await loadWasm({})).module);
+  return previewModel(source, { revision, signal: signalOf('inspectModel', signal) }, core);
 }
 
 /** Workers are the default where a picture would stand still without one. */

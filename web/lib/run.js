@@ -52,6 +52,8 @@ const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
 
 /** @type {readonly (keyof (Place & Window))[]} */
 const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
+/** A large matrix leaves the engine in windows of so many floats, so that it is held there only in part. */
+const WINDOW_FLOATS = 2 ** 20;
 /** How many tokens nextTokens gives unasked. */
 const USUAL_TOKENS = 10;
 
@@ -101,6 +103,29 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
       core.check(subject, fill(offset));
       return core.heap.readFloat32(offset, count);
     });
+
+  /**
+   * Rows [from, to) of an [N, N] stage.
+   * @param {string} call
+   * @param {string} name
+   * @param {number} layer
+   * @param {number} head
+   * @param {ReturnType<typeof placeOf>} place
+   * @param {[from: number, to: number]} rows
+   */
+  function squareData(call, name, layer, head, { kind, sequence, n }, [from, to]) {
+    const stage = numberOf(name);
+    const data = new Float32Array((to - from) * n);
+    const most = Math.max(1, Math.floor(WINDOW_FLOATS / n));
+    for (let row = from; row < to; row += most) {
+      const rows = Math.min(most, to - row);
+      const part = floats(call, rows * n, (out) =>
+        core.call('qkv_get_weights', pointer, kind, layer, head, stage, sequence, row, rows, out),
+      );
+      data.set(part, (row - from) * n);
+    }
+    return data;
+  }
 
   /**
    * @param {string} name
@@ -179,11 +204,7 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
       wholeNumber('getWeights: layer', layer, 0, layers - 1);
       wholeNumber('getWeights: head', head, 0, heads - 1);
       const [from, to] = windowOf(given.rows ?? [0, place.n], place.n);
-      const data = floats('getWeights', (to - from) * place.n, (out) => {
-        const { kind, sequence } = place;
-        const number = numberOf(stage);
-        return core.call('qkv_get_weights', pointer, kind, layer, head, number, sequence, from, to - from, out);
-      });
+      const data = squareData('getWeights', stage, layer, head, place, [from, to]);
       return { rows: to - from, cols: place.n, data };
     },
 
@@ -223,7 +244,10 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
       const isSquare = SQUARE.some((square) => square === stage);
       const row = wholeNumber('getStage: layer', layer, 0, layers - 1);
       const column = isSquare || PER_HEAD.includes(stage) ? wholeNumber('getStage: head', head, 0, heads - 1) : 0;
-      if (isSquare) return stageData(stage, row, column, place, [place.n, place.n]);
+      if (isSquare) {
+        const data = squareData(`getStage('${stage}')`, stage, row, column, place, [0, place.n]);
+        return { shape: [place.n, place.n], data };
+      }
       if (PER_HEAD.includes(stage)) return stageData(stage, row, column, place, [place.n, headDim]);
       return stageData(stage, row, 0, place, [place.n, stage === 'concat' ? heads * headDim : width]);
     },

@@ -105,26 +105,45 @@ function scatter(plan, { core, address, bytes: room, load }, bytes) {
   const { slots, turns, tensor } = plan;
   const shared = slots.reduce((sum, slot) => sum + units(slot), 0);
   const size = bytes.length / tensor.shape.reduce((product, extent) => product * extent, 1);
-  const source = size === 4 ? new Uint32Array(bytes.buffer) : new Uint16Array(bytes.buffer);
+  const Elements = size === 4 ? Uint32Array : Uint16Array;
+  const source = new Elements(bytes.buffer);
   let first = 0;
   for (const slot of slots) {
     const count = units(slot) / turns;
     // Which of the shared rows is row r of this slot.
-    const placeOf = (/** @type {number} */ r) => Math.floor(r / count) * (shared / turns) + first + (r % count);
-    const elementOf = slot.isVector
-      ? (/** @type {number} */ _row, /** @type {number} */ column) => source[placeOf(column)]
-      : (/** @type {number} */ r, /** @type {number} */ column) => source[column * shared + placeOf(r)];
+    const places = Int32Array.from({ length: units(slot) }, (_, r) => {
+      return Math.floor(r / count) * (shared / turns) + first + (r % count);
+    });
     const most = Math.max(1, Math.floor(room / (slot.cols * size)));
     for (let row = 0; row < slot.rows; row += most) {
       const rows = Math.min(most, slot.rows - row);
       const staged = core.heap.bytes(address, rows * slot.cols * size);
-      const Elements = size === 4 ? Uint32Array : Uint16Array;
       const out = new Elements(staged.buffer, staged.byteOffset, rows * slot.cols);
-      for (let r = 0, at = 0; r < rows; r++) {
-        for (let column = 0; column < slot.cols; column++) out[at++] = elementOf(row + r, column);
-      }
+      if (slot.isVector) pick(out, source, places);
+      else transpose(out, source, places.subarray(row, row + rows), shared);
       load(slot, row, rows, address);
     }
     first += count;
+  }
+}
+
+/** @typedef {Uint32Array | Uint16Array} Elements floats that are only moved */
+
+/** @param {Elements} out @param {Elements} source @param {Int32Array} places */
+function pick(out, source, places) {
+  for (let i = 0; i < out.length; i++) out[i] = source[places[i]];
+}
+
+/**
+ * out: [rows, cols]; source: [cols, shared]; places: [rows] the column of the source that becomes each row
+ * @param {Elements} out
+ * @param {Elements} source
+ * @param {Int32Array} places
+ * @param {number} shared
+ */
+function transpose(out, source, places, shared) {
+  let at = 0;
+  for (const place of places) {
+    for (let from = place; from < source.length; from += shared) out[at++] = source[from];
   }
 }

@@ -4,21 +4,26 @@
  */
 import { render } from 'lit';
 import { findInHeads } from './findings.js';
+import { withoutFirst } from './first-column.js';
+import { Generation } from './generation.js';
+import { LAST, LIMITS } from './hash.js';
 import { onPageKey } from './keyboard.js';
 import { pageTemplate } from './layout.js';
+import { maskReason } from './mask.js';
+import { Opening } from './opening.js';
 import { Sandbox } from './sandbox/sandbox.js';
 import { Session } from './session.js';
 import { createStore } from './store.js';
 import { troubleOf } from './troubles.js';
+import { added } from './typed-token.js';
 import { browserLanguage, languageTag, translateTo } from './words/translate.js';
 
 /** @typedef {import('./hash.js').PageState} PageState */
 /** @typedef {import('./picture.js').Picture} Picture */
 /** @typedef {import('./picture.js').Selection} Selection */
-/** @typedef {import('./presets.js').Preset} Preset */
 
-/** Long enough to swallow a burst of keys, too short to be felt. */
-const TYPING_PAUSE_MS = 60;
+/** Long enough to swallow a burst of keys, too short to be felt; a slow model waits for a longer pause. */
+const TYPING_PAUSE_MS = { least: 60, most: 600 };
 const DARK = '(prefers-color-scheme: dark)';
 
 export class App {
@@ -36,17 +41,24 @@ export class App {
   labels = [];
   /** @type {import('./findings.js').Finding[]} */
   findings = [];
-  shape = { layers: 0, heads: 0 };
+  /** The weights as they are shown. @type {Float32Array} */
+  weights = new Float32Array(0);
+  /** Why a cell of the head on the screen shows no weight. @type {import('./first-column.js').ReasonOf} */
+  reasonOf = () => null;
   /** What the copy button says for a moment. @type {string | null} */
   notice = null;
   #ticket = 0;
   #timer = 0;
+  /** Milliseconds the newest picture took, from the text to the screen. */
+  #lastTime = 0;
 
   /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
     this.store = createStore(window);
     this.session = new Session(() => this.render());
+    this.generation = new Generation(this.session, () => this.render());
+    this.opening = new Opening();
     this.sandbox = new Sandbox({
       text: () => this.state.sandbox,
       become: (sandbox, step) => this.store.set({ sandbox }, { step }),
@@ -65,6 +77,15 @@ export class App {
   /** @returns {import('./words/translate.js').Language} */
   get language() {
     return this.state.lang ?? browserLanguage(navigator.languages);
+  }
+
+  get shape() {
+    return this.session.shape;
+  }
+
+  /** Whether the presets' places were chosen in the model that is in use. */
+  get isBundled() {
+    return this.session.linkName === '';
   }
 
   get t() {
@@ -89,6 +110,8 @@ export class App {
 
   /** @param {PageState} state  @param {PageState} before */
   #onState(state, before) {
+    if (state.text !== before.text) this.generation.clear();
+    if (state.first !== before.first) this.#dress();
     this.render();
     this.#keepFocus();
     if (state.text !== before.text) this.#runSoon();
@@ -110,33 +133,77 @@ export class App {
     )?.focus();
   }
 
-  /** @param {string | File[]} source  @param {string} name */
-  async load(source, name) {
-    if (await this.session.load(source, name)) await this.#adopt();
+  /** @param {import('./session.js').Order} order */
+  async load(order) {
+    if (await this.session.load(order)) await this.#adopt();
   }
 
   async retry() {
     if (await this.session.retry()) await this.#adopt();
   }
 
-  /** A new model is there: show it. */
+  /** Files from the disk: says what they are, and asks how to load them. @param {File[]} files  @param {string} folder */
+  async openFiles(files, folder) {
+    try {
+      if (!(await this.opening.read(files, folder))) return;
+    } catch (error) {
+      this.session.refuse(folder || (files[0]?.name ?? ''), error);
+      return;
+    }
+    this.session.dismiss();
+    this.render();
+    this.openDialog('open');
+  }
+
+  /** @param {import('./opening.js').Choice} choice */
+  choosePrecision(choice) {
+    this.opening.choice = choice;
+    this.render();
+  }
+
+  async loadOpened() {
+    const order = this.opening.order();
+    this.closeOpening();
+    await this.load(order);
+  }
+
+  closeOpening() {
+    if (!this.opening.preview) return;
+    this.opening.close();
+    /** @type {HTMLDialogElement | null} */ (document.getElementById('open-dialog'))?.close();
+    this.render();
+  }
+
+  /** A new model is there: show it. A link's model that is not is named until another one is chosen. */
   async #adopt() {
-    const { model } = this.session;
+    const { model, linkName } = this.session;
     if (!model) return;
-    this.shape = { layers: model.info.layers, heads: model.info.heads };
     globalThis.qkv = { model, run: null };
+    this.generation.clear();
+    this.#lastTime = 0;
+    if (linkName !== '') this.store.set({ model: linkName, ...(this.shape.causal ? { row: LAST } : {}) });
     await this.#run();
   }
 
   #runSoon() {
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => void this.#run(), TYPING_PAUSE_MS);
+    const { least, most } = TYPING_PAUSE_MS;
+    const pause = Math.max(least, Math.min(most, this.#lastTime / 2));
+    this.#timer = window.setTimeout(() => void this.#run(), pause);
   }
 
   async #run() {
+    clearTimeout(this.#timer);
     const { text } = this.state;
+    const start = performance.now();
     const picture = await this.session.run(text);
     if (!picture) return;
+    await this.#show(picture, text);
+    this.#lastTime = performance.now() - start;
+  }
+
+  /** @param {Picture} picture  @param {string} text that was given for it */
+  async #show(picture, text) {
     this.#text = text;
     if (this.#newest !== this.picture) this.#newest?.run.dispose();
     this.#newest = picture;
@@ -176,11 +243,21 @@ export class App {
     this.selection = selection;
     if (old !== picture) {
       this.picture = picture;
-      this.labels = picture.tokens.map((token) => token.text);
-      this.findings = findInHeads(picture.overview, picture.tokens);
+      this.labels = picture.labels;
+      this.findings = findInHeads(picture);
       if (old) this.#retired.push(old);
     }
+    this.#dress();
     this.render();
+  }
+
+  /** What of the head is shown. */
+  #dress() {
+    if (!this.selection) return;
+    const { mask, head } = this.selection;
+    const hidesFirst = this.state.first === 'hidden';
+    this.weights = hidesFirst ? withoutFirst(head.weights, this.labels.length) : head.weights;
+    this.reasonOf = (row, col) => (hidesFirst && col === 0 ? 'first' : maskReason(mask, row, col));
   }
 
   /** Resolves when every view has drawn what it was given. */
@@ -210,9 +287,46 @@ export class App {
     this.store.set({ text });
   }
 
-  /** @param {Preset} preset */
+  /** @param {import('./presets.js').AnyPreset} preset */
   choosePreset({ text, layer, head, row, col }) {
-    this.store.set({ text, layer, head, row, col }, { step: true });
+    const elsewhere = this.shape.causal ? { text, row: LAST } : { text };
+    this.store.set(this.isBundled ? { text, layer, head, row, col } : elsewhere, { step: true });
+  }
+
+  async generate() {
+    clearTimeout(this.#timer);
+    const { state } = this;
+    const picture = await this.generation.run(state.text, state);
+    if (!picture) return;
+    this.store.set({ row: LAST });
+    await this.#show(picture, state.text);
+  }
+
+  stopGenerating() {
+    this.generation.stop();
+    this.render();
+  }
+
+  /** @param {keyof typeof LIMITS} name  @param {number} value */
+  setGeneration(name, value) {
+    const { least, most, step } = LIMITS[name];
+    if (!Number.isFinite(value)) return;
+    const tidy = step < 1 ? Math.round(value * 100) / 100 : Math.round(value);
+    this.store.set({ [name]: Math.max(least, Math.min(most, tidy)) });
+  }
+
+  /** The generated text becomes part of the sentence. */
+  keepText() {
+    this.store.set({ text: this.state.text + this.generation.text, row: LAST }, { step: true });
+  }
+
+  /** A token that the model's head proposes becomes part of the text. @param {string} piece */
+  addToken(piece) {
+    const { picture, place, state } = this;
+    const at = { row: place.row, text: state.text, generated: this.generation };
+    const text = picture && added(piece, { picture, ...at });
+    if (text === null) return;
+    this.store.set(picture?.shape.causal ? { text, row: LAST } : { text }, { step: true });
   }
 
   /** @param {{ layer: number, head: number }} wanted */
@@ -259,7 +373,7 @@ export class App {
     }, 2500);
   }
 
-  /** @param {'help' | 'model'} name */
+  /** @param {import('./dialog-frame.js').DialogName} name */
   openDialog(name) {
     const dialog = /** @type {HTMLDialogElement | null} */ (document.getElementById(`${name}-dialog`));
     if (!dialog?.open) dialog?.showModal();

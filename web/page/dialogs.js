@@ -1,6 +1,8 @@
 /** Help with the keyboard, and what is known about the model. */
 import { html, nothing } from 'lit';
-import { folderPicker } from './load-panel.js';
+import { dialog } from './dialog-frame.js';
+import { modelPickers } from './load-panel.js';
+import { openDialog } from './open-dialog.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./words/translate.js').WordKey} WordKey */
@@ -31,25 +33,8 @@ const SANDBOX_KEYS = [
   [['Esc'], 'keySheetEscape'],
 ];
 
-/** @param {App} app  @param {'help' | 'model'} name  @param {string} title  @param {unknown} body */
-function dialog({ t }, name, title, body) {
-  const closeOutside = (/** @type {MouseEvent} */ event) => {
-    const box = /** @type {HTMLDialogElement} */ (event.currentTarget);
-    if (event.target === box) box.close();
-  };
-  const close = (/** @type {Event} */ event) =>
-    /** @type {HTMLElement} */ (event.currentTarget).closest('dialog')?.close();
-  return html`<dialog id="${name}-dialog" aria-labelledby="${name}-dialog-title" @click=${closeOutside}>
-    <div class="dialog-body">
-      <div class="pane-head"><h2 id="${name}-dialog-title">${title}</h2>
-        <button type="button" class="pill round" aria-label=${t('close')} title=${t('close')} @click=${close}>×</button></div>
-      ${body}
-    </div>
-  </dialog>`;
-}
-
 /** @param {App} app */
-export function helpDialog(app) {
+function helpDialog(app) {
   const { t } = app;
   const keys = app.state.place === 'sandbox' ? SANDBOX_KEYS : KEYS;
   return dialog(
@@ -65,7 +50,7 @@ export function helpDialog(app) {
 }
 
 /** @param {App} app */
-export function modelDialog(app) {
+function modelDialog(app) {
   const { t, session, language } = app;
   const info = session.model?.info;
   const count = new Intl.NumberFormat(language);
@@ -79,18 +64,21 @@ export function modelDialog(app) {
     ${
       info
         ? html`<dl class="facts">
-      ${fact('factFamily', info.family)}
-      ${fact('factLayers', info.layers)}${fact('factHeads', info.heads)}${fact('factDk', info.headDim)}${fact('factWidth', info.width)}
+      ${fact('factFamily', info.family)}${fact('factKind', t(info.kinds[0] === 'decoder' ? 'kindDecoder' : 'kindEncoder'))}
+      ${fact('factLayers', info.layers)}${fact('factHeads', info.heads)}${info.kvHeads < info.heads ? fact('factKvHeads', info.kvHeads) : nothing}${fact('factDk', info.headDim)}${fact('factWidth', info.width)}
       ${fact('factParameters', count.format(info.parameters))}${fact('factVocab', count.format(info.vocab))}
       ${fact('factMaxTokens', t('factTokens', { n: count.format(info.maxTokens) }))}
-      ${fact('factPrecision', t(`precision_${info.precision}`))}${fact('factError', measuredError(app, info))}
+      ${fact('factPrecision', t(`precision_${info.precision}`))}${fact('factMemory', t('megabytes', { mb: count.format(Math.round(info.bytes / 1e5) / 10) }))}${fact('factError', measuredError(app, info))}
       ${info.licence ? fact('factLicence', info.licence) : nothing}
     </dl>`
         : nothing
     }
-    <p class="load-line">${folderPicker(app)}</p><p class="aside">${t('localNote')}</p>`,
+    <p class="load-line">${modelPickers(app)}</p><p class="aside">${t('localNote')}</p>`,
   );
 }
+
+/** All of them. @param {App} app */
+export const dialogs = (app) => html`${helpDialog(app)}${modelDialog(app)}${openDialog(app)}`;
 
 /** @param {App} app  @param {import('qkv').ModelInfo} info */
 function measuredError({ t }, info) {

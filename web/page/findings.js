@@ -62,12 +62,13 @@ function wordLinks({ thumbnails, s, stats }, tokens) {
 }
 
 /**
- * @param {Overview} overview
- * @param {TokenText[]} tokens
+ * @param {{ overview: Overview, tokens: { special: boolean }[], labels: string[], shape: { causal: boolean } }} picture
  * @returns {Finding[]}
  */
-export function findInHeads(overview, tokens) {
-  return [...behaviours(overview.stats), ...wordLinks(overview, tokens)];
+export function findInHeads({ overview, tokens, labels, shape }) {
+  /* On the first token of a decoder everything rests that has nothing to look for; that is a finding of its own. */
+  const words = tokens.map(({ special }, i) => ({ special: special || (shape.causal && i === 0), text: labels[i] }));
+  return [...behaviours(overview.stats), ...wordLinks(overview, words)];
 }
 
 /**

@@ -2,7 +2,7 @@
  * The page's state as a URL hash, `#text=…&layer=4&head=7&row=2&col=5&view=matrix&lang=zh&theme=dark`, and back.
  *
  * A hash is written by strangers. What is read is capped, checked field by field against a fixed list, and silently left
- * out where it does not fit; it never names a model, so opening a link never starts a download from elsewhere.
+ * out where it does not fit. A model is in it by its name alone, which is only shown: opening a link never loads one.
  */
 
 import { MAX_SANDBOX_LINK, readSetup, writeSetup } from './sandbox/link.js';
@@ -10,6 +10,7 @@ import { MAX_SANDBOX_LINK, readSetup, writeSetup } from './sandbox/link.js';
 export const PLACES = /** @type {const} */ (['model', 'sandbox']);
 export const VIEWS = /** @type {const} */ (['matrix', 'lines', 'text']);
 export const SCALES = /** @type {const} */ (['linear', 'sqrt', 'log', 'row']);
+export const FIRST_COLUMN = /** @type {const} */ (['shown', 'hidden']);
 
 /**
  * @typedef {object} PageState
@@ -24,6 +25,13 @@ export const SCALES = /** @type {const} */ (['linear', 'sqrt', 'log', 'row']);
  * @property {'en' | 'zh' | null} lang null: the browser's
  * @property {'light' | 'dark' | null} theme null: the system's
  * @property {string} sandbox its setup as sandbox/link.js writes it; '': the first preset
+ * @property {string} model name of the model from the reader's disk; '': the one beside the page
+ * @property {typeof FIRST_COLUMN[number]} first the column of the first token, on which many heads rest
+ * @property {number} tokens to generate
+ * @property {number} temp temperature of generating; 0: always the likeliest token
+ * @property {number} topk draw from so many tokens; 0: all
+ * @property {number} topp draw from the likeliest tokens that together reach this
+ * @property {number} seed
  */
 
 /** What opens first: the real model's head that takes "it" for the animal. @type {Readonly<PageState>} */
@@ -39,20 +47,58 @@ export const FIRST_SIGHT = Object.freeze({
   lang: null,
   theme: null,
   sandbox: '',
+  model: '',
+  first: 'shown',
+  tokens: 24,
+  temp: 0.8,
+  topk: 40,
+  topp: 0.95,
+  seed: 1,
 });
 
-/** Written only where they differ from first sight. @type {(keyof PageState)[]} */
-const UNWRITTEN = ['place', 'scale', 'sandbox'];
+/** What generating takes. */
+export const LIMITS = Object.freeze({
+  tokens: { least: 1, most: 200, step: 1 },
+  temp: { least: 0, most: 2, step: 0.05 },
+  topk: { least: 0, most: 1000, step: 1 },
+  topp: { least: 0.01, most: 1, step: 0.01 },
+  seed: { least: 0, most: 2 ** 32 - 1, step: 1 },
+});
+
+/** Written only where they differ from first sight. @type {readonly (keyof PageState)[]} */
+const UNWRITTEN = ['place', 'scale', 'sandbox', 'model', 'first', 'tokens', 'temp', 'topk', 'topp', 'seed'];
 
 /** Longer texts work, but no link carries them. */
 export const MAX_LINK_TEXT = 4000;
 const MAX_HASH = 80_000; // 4,000 characters of three UTF-8 bytes each, three hash characters a byte, the sandbox and the rest
 const MAX_INDEX = 9999;
+/** A row that stays the last one, however long the text becomes. */
+export const LAST = MAX_INDEX;
+const MAX_NAME = 96;
+const MODEL_NAME = /^[\p{L}\p{N}._-]{1,96}$/u;
 
 /** @param {string} value */
 function index(value) {
   return /^\d{1,4}$/.test(value) ? Math.min(Number(value), MAX_INDEX) : undefined;
 }
+
+/**
+ * A number as a person writes it, in the limits of its field.
+ * @param {keyof typeof LIMITS} name
+ * @returns {(value: string) => number | undefined}
+ */
+const limited = (name) => (value) => {
+  const { least, most, step } = LIMITS[name];
+  const form = step < 1 ? /^\d{1,2}(\.\d{1,4})?$/ : /^\d{1,10}$/;
+  const number = form.test(value) ? Number(value) : Number.NaN;
+  return number >= least && number <= most ? number : undefined;
+};
+
+/** @param {string} value */
+const modelName = (value) => (MODEL_NAME.test(value) ? value : undefined);
+
+/** What a name from the disk becomes in an address. @param {string} name */
+export const linkName = (name) => name.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, MAX_NAME) || '_';
 
 /**
  * @template {string} T
@@ -81,6 +127,13 @@ const READERS = new Map(
     ['lang', oneOf(['en', 'zh'])],
     ['theme', oneOf(['light', 'dark'])],
     ['sandbox', setupText],
+    ['model', modelName],
+    ['first', oneOf(FIRST_COLUMN)],
+    ['tokens', limited('tokens')],
+    ['temp', limited('temp')],
+    ['topk', limited('topk')],
+    ['topp', limited('topp')],
+    ['seed', limited('seed')],
   ]),
 );
 

@@ -7,9 +7,11 @@ import { troubleNote } from './troubles.js';
 import { isolated, phrase, token } from './words/isolated.js';
 import { shortWeight } from './words/short-weight.js';
 import { onHeadKey } from './keyboard.js';
-import { helpDialog, modelDialog } from './dialogs.js';
-import { PRESETS } from './presets.js';
-import { loadPanel } from './load-panel.js';
+import { maskReason } from './mask.js';
+import { continuePane } from './continue-pane.js';
+import { dialogs } from './dialogs.js';
+import { presetsFor } from './presets.js';
+import { loadPanel, missingModel } from './load-panel.js';
 import { sandboxPage } from './sandbox/sandbox-page.js';
 
 /** @typedef {import('./app.js').App} App */
@@ -27,13 +29,13 @@ export function pageTemplate(app) {
       <main>${app.state.place === 'sandbox' ? sandboxPage(app) : explorer(app)}</main>
       ${footer(app)}
     </div>
-    ${helpDialog(app)}${modelDialog(app)}
+    ${dialogs(app)}
   `;
 }
 
 /** @param {App} app */
 function explorer(app) {
-  return html`${sentence(app)}${loadPanel(app)}${app.picture ? panes(app) : nothing}`;
+  return html`${sentence(app)}${missingModel(app)}${loadPanel(app)}${app.picture ? html`${continuePane(app)}${panes(app)}` : nothing}`;
 }
 
 /** Moves the focus without touching the hash, which holds the state. @param {Event} event */
@@ -49,7 +51,7 @@ async function onDrop(app, event) {
   const { files, name } = await droppedFiles(event.dataTransfer);
   if (!files.length) return;
   if (app.state.place === 'sandbox') app.choose({ place: 'model' });
-  await app.load(files, name);
+  await app.openFiles(files, name);
 }
 
 /** @param {App} app */
@@ -103,10 +105,12 @@ function sentence(app) {
         .value=${app.state.text} @input=${onInput} @compositionend=${onInput}></textarea>
       <div class="run" id="run-facts" aria-busy=${session.busy}>
         ${ms ? html`<b>${t('milliseconds', { ms })}</b>` : html`<span class="no-run">${t(session.busy ? 'firstRun' : 'noRun')}</span>`}
-        <span>${picture ? t('tokens', { n: picture.tokens.length }) : t('privacy')}</span>
+        <span>${picture ? tokenCount(app, picture) : t('privacy')}</span>
       </div>
     </div>
-    <div class="try"><span>${t('tryThese')}</span>${PRESETS.map(
+    <div class="try"><span>${t('tryThese')}</span>${presetsFor(
+      app.shape.causal ? 'decoder' : app.isBundled ? 'bundled' : 'encoder',
+    ).map(
       (preset) => html`<button type="button" class="link"
       aria-pressed=${preset.text === app.state.text} @click=${() => app.choosePreset(preset)}>${t(preset.word)}</button>`,
     )}</div>
@@ -116,6 +120,12 @@ function sentence(app) {
       ${session.runError ? troubleNote(t, session.runError, { title: 'failedRun' }) : nothing}
     </div>
   </section>`;
+}
+
+/** @param {App} app  @param {import('./picture.js').Picture} picture */
+function tokenCount({ t }, { tokens, prompt }) {
+  const added = tokens.length - prompt;
+  return added > 0 ? t('tokensNew', { n: tokens.length, added }) : t('tokens', { n: tokens.length });
 }
 
 /** What to know about the tokens on the screen. @param {App} app  @param {import('./picture.js').Picture} picture */
@@ -137,13 +147,16 @@ function panes(app) {
   return html`<div class="panes">${headsPane(app)}${headPane(app)}${numberPane(app)}</div>`;
 }
 
+/** @type {import('./mask.js').LayerMask[]} */
+const NO_MASKS = [];
+
 /** @param {App} app */
 function headsPane(app) {
   const { t, picture, shape, place, state, theme } = app;
   return html`<section class="pane heads-pane" id="heads" aria-labelledby="heads-title">
     <h2 id="heads-title">${t('allHeads')}</h2>
-    <p class="s">${t('allHeadsNote')}</p>
-    <qkv-heads class="view" .overview=${picture?.overview ?? null} .shape=${shape} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}
+    <p class="s">${t('allHeadsNote')}${shape.causal ? html` ${t('causalHeadsNote')}` : nothing}</p>
+    <qkv-heads class="view" .overview=${picture?.overview ?? null} .masks=${picture?.masks ?? NO_MASKS} .count=${picture?.tokens.length ?? 0} .shape=${shape} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}
       @pick-head=${(/** @type {CustomEvent<{ layer: number, head: number }>} */ event) => app.pickHead(event.detail)}></qkv-heads>
     <div class="findings">
       <div class="pane-head"><h2>${t('findings')}</h2><span class="dim">${t('findingsNote')}</span></div>
@@ -213,7 +226,8 @@ function headPane(app) {
     <p class="s">${t(note)}</p>
     ${cellBar(app)}
     ${headView(app)}
-    <qkv-table class="view" .weights=${app.selection?.head.weights} .labels=${app.labels} .place=${place} .t=${t}></qkv-table>
+    ${headNotes(app)}
+    <qkv-table class="view" .weights=${app.weights} .reasonOf=${app.reasonOf} .labels=${app.labels} .place=${place} .t=${t}></qkv-table>
   </section>`;
 }
 
@@ -228,6 +242,7 @@ function stepper({ t }, name, less, more, value, count) {
 function cellBar(app) {
   const { t, place, labels, selection } = app;
   const value = selection?.head.weights[place.row * labels.length + place.col] ?? 0;
+  const reason = selection && maskReason(selection.mask, place.row, place.col);
   const list = (
     /** @type {'row' | 'col'} */ axis,
     /** @type {'from' | 'to'} */ name,
@@ -236,19 +251,41 @@ function cellBar(app) {
       ${labels.map((label, i) => html`<option value=${i} ?selected=${i === place[axis]}>${i} ${isolated(label)}</option>`)}
     </select></label>`;
   return html`<div class="cell-bar">
-    <p class="cell" role="status">${token(labels[place.row])} → ${token(labels[place.col])} ${value.toFixed(4)}</p>
+    <p class="cell" role="status">${token(labels[place.row])} → ${token(labels[place.col])} ${reason ? t(`reason_${reason}`) : value.toFixed(4)}</p>
     <div class="choices">${list('row', 'from')}${list('col', 'to')}</div>
   </div>`;
 }
 
 /** @param {App} app */
-function headView({ selection, labels, place, state, theme, t, picture }) {
-  const weights = selection?.head.weights;
+function headView({ weights, reasonOf, labels, place, state, theme, t, picture }) {
+  const prompt = picture?.prompt ?? labels.length;
   if (state.view === 'lines')
-    return html`<qkv-lines class="view" .weights=${weights} .labels=${labels} .place=${place} .theme=${theme} .t=${t}></qkv-lines>`;
+    return html`<qkv-lines class="view" .weights=${weights} .labels=${labels} .place=${place} .prompt=${prompt} .theme=${theme} .t=${t}></qkv-lines>`;
   if (state.view === 'text')
-    return html`<qkv-text class="view" .weights=${weights} .tokens=${picture?.tokens} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-text>`;
-  return html`<qkv-matrix class="view" .weights=${weights} .labels=${labels} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-matrix>`;
+    return html`<qkv-text class="view" .weights=${weights} .tokens=${picture?.tokens} .labels=${labels} .reasonOf=${reasonOf} .prompt=${prompt} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-text>`;
+  return html`<qkv-matrix class="view" .weights=${weights} .labels=${labels} .place=${place} .reasonOf=${reasonOf} .prompt=${prompt} .scale=${state.scale} .theme=${theme} .t=${t}></qkv-matrix>`;
+}
+
+/** What the picture leaves out or sets off, and the switch for the column of the first token. @param {App} app */
+function headNotes(app) {
+  const { t, selection, picture, labels, state } = app;
+  if (!selection || !picture) return nothing;
+  const { length: n } = labels;
+  const { reach, causal } = selection.mask;
+  const key = (/** @type {string} */ kind, /** @type {string} */ text) =>
+    html`<li><i class="key ${kind}" aria-hidden="true"></i>${text}</li>`;
+  return html`<ul class="head-notes">
+      ${causal && n > 1 ? key('hatched', t('legendLater')) : nothing}
+      ${reach < n - 1 ? key('hatched', t('legendWindow', { reach })) : nothing}
+      ${picture.prompt < n ? key('fresh', t('legendNew', { n: n - picture.prompt })) : nothing}
+      ${state.first === 'hidden' ? key('hatched', t('legendFirst')) : nothing}
+    </ul>
+    <label class="switch"><input type="checkbox" .checked=${state.first === 'hidden'} @change=${(
+      /** @type {Event} */ event,
+    ) =>
+      app.choose({
+        first: /** @type {HTMLInputElement} */ (event.target).checked ? 'hidden' : 'shown',
+      })} />${t('hideFirst')}</label>`;
 }
 
 /** @param {App} app */

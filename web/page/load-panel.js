@@ -1,6 +1,7 @@
 /** Loading a model: bytes, speed, what is left, cancel; what went wrong, and trying again; the wait for the first run. */
 import { html, nothing } from 'lit';
 import { troubleNote } from './troubles.js';
+import { phrase } from './words/isolated.js';
 
 /** @typedef {import('./app.js').App} App */
 
@@ -54,21 +55,34 @@ function stopped(app) {
     <h2>${failed ? t('failedModel') : t('cancelled')}</h2>
     ${failed && session.loadError ? troubleNote(t, session.loadError, { role: 'alert' }) : nothing}
     ${session.model ? html`<p>${t('failedKept')}</p>` : nothing}
-    <p class="load-line"><button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>${folderPicker(app)}
+    <p class="load-line">${session.asked ? html`<button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>` : nothing}${modelPickers(app)}
       ${session.model ? html`<button type="button" class="pill" @click=${() => session.dismiss()}>${t('close')}</button>` : nothing}</p>
     <p class="aside">${t('localNote')}</p>`;
 }
 
-/** @param {App} app */
-export function folderPicker(app) {
+/** A folder and a single file: no picker of a browser offers both. @param {App} app */
+export function modelPickers(app) {
+  return html`${picker(app, app.t('localFolder'), true)}${picker(app, app.t('localFile'), false)}`;
+}
+
+/** @param {App} app  @param {string} label  @param {boolean} isFolder */
+function picker(app, label, isFolder) {
   const onFiles = (/** @type {Event} */ event) => {
     const input = /** @type {HTMLInputElement} */ (event.target);
     const files = [...(input.files ?? [])];
-    const name = files[0]?.webkitRelativePath.split('/')[0] ?? '';
+    const folder = files[0]?.webkitRelativePath.split('/')[0] ?? '';
     input.value = '';
     if (!files.length) return;
     /** @type {HTMLDialogElement | null} */ (input.closest('dialog'))?.close();
-    void app.load(files, name);
+    void app.openFiles(files, folder);
   };
-  return html`<label class="pill file">${app.t('localFolder')}<input type="file" class="visually-hidden" webkitdirectory multiple @change=${onFiles} /></label>`;
+  return html`<label class="pill file">${label}<input type="file" class="visually-hidden" ?webkitdirectory=${isFolder} multiple @change=${onFiles} /></label>`;
+}
+
+/** A link names a model by its file only; the file itself is on the disk of whoever has it. @param {App} app */
+export function missingModel(app) {
+  const { t, session, state } = app;
+  if (session.phase !== 'ready' || state.model === '' || state.model === session.linkName) return nothing;
+  return html`<div class="note missing-model" aria-live="polite"><p>${phrase(t, 'linkModel', { name: state.model })}</p>
+    <p class="load-line">${modelPickers(app)}<button type="button" class="pill" @click=${() => app.choose({ model: session.linkName })}>${t('linkModelKeep', { name: session.name })}</button></p></div>`;
 }

@@ -7,4 +7,4 @@ const MODEL = { folder: './models/minilm/', name: 'all-MiniLM-L6-v2' };
 defineViews();
 const app = new App(/** @type {HTMLElement} */ (document.getElementById('app')));
 app.render();
-void app.load(new URL(MODEL.folder, document.baseURI).href, MODEL.name);
+void app.load({ source: new URL(MODEL.folder, document.baseURI).href, name: MODEL.name, linkName: '' });

@@ -4,6 +4,7 @@
  */
 
 /** @typedef {{ word: import('./words/translate.js').WordKey, text: string, layer: number, head: number, row: number, col: number }} Preset */
+/** For other models the place is the reader's to find. @typedef {Pick<Preset, 'word' | 'text'> & Partial<Preset>} AnyPreset */
 
 const LONG_TEXT = `Imagine a library in which every book has a label on its spine. You walk in with a question. Instead of
 choosing one book, you compare your question with every label at once. Labels that fit well get much of your
@@ -27,7 +28,7 @@ looked at a word does not mean that the word was the reason for what the model d
 information could have come from, not what was made of it.`;
 
 /** @type {readonly Preset[]} */
-export const PRESETS = [
+const PRESETS = [
   {
     word: 'presetIt',
     text: "The animal didn't cross the street because it was too tired.",
@@ -67,3 +68,20 @@ export const PRESETS = [
   { word: 'presetChinese', text: '北京是中国的首都，东京是日本的首都。', layer: 2, head: 9, row: 11, col: 2 },
   { word: 'presetLong', text: LONG_TEXT.replaceAll('\n', ' '), layer: 2, head: 9, row: 118, col: 46 },
 ];
+
+/** Beginnings for a decoder to go on from. @type {readonly AnyPreset[]} */
+const BEGINNINGS = [
+  { word: 'presetCapital', text: 'The capital of France is' },
+  { word: 'presetCount', text: 'one two three four five six seven' },
+  { word: 'presetCopy', text: 'The grey fox met Lena Brandt. Later that day the grey fox met Lena' },
+  { word: 'presetStory', text: 'Once upon a time, in a small village by the sea, there lived' },
+];
+/** These are about the tokens of the bundled model. @type {readonly string[]} */
+const ITS_OWN = ['presetSink', 'presetPieces'];
+
+/** @param {'bundled' | 'encoder' | 'decoder'} kind of the model */
+export function presetsFor(kind) {
+  if (kind === 'bundled') return PRESETS;
+  const others = PRESETS.filter(({ word }) => !ITS_OWN.includes(word));
+  return kind === 'decoder' ? [...BEGINNINGS, ...others] : others;
+}

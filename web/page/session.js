@@ -4,12 +4,16 @@
  */
 import { loadModel } from 'qkv';
 import { Picture } from './picture.js';
-import { refuseWithoutTokenizer, troubleOf } from './troubles.js';
+import { troubleOf } from './troubles.js';
+import { tokenLabel } from './words/piece-label.js';
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('./troubles.js').Trouble} Trouble */
 /** @typedef {{ loaded: number, total: number | null, bytesPerSecond: number }} Progress */
 /** @typedef {'loading' | 'ready' | 'failed' | 'cancelled'} Phase */
+/** What to load. linkName: of a model from the disk, for the address; '': the one beside the page
+ * @typedef {{ source: string | File[], name: string, linkName: string, options?: Pick<import('qkv').LoadModelOptions, 'precision' | 'maxTokens'> }} Order */
+/** A model, and what pictures of it need. @typedef {{ model: Model, shape: import('./picture.js').Shape }} Loaded */
 
 /** @param {unknown} error */
 const isAbort = (error) =>
@@ -34,11 +38,19 @@ function progressMeter() {
   };
 }
 
+/** Of no model. @type {import('./picture.js').Shape} */
+const NO_SHAPE = { layers: 0, heads: 0, kvHeads: 0, causal: false, hasHead: false };
+
+/** @param {import('qkv').ModelInfo} info @returns {import('./picture.js').Shape} */
+const shapeOf = ({ layers, heads, kvHeads, kinds, headRows }) => ({
+  ...{ layers, heads, kvHeads },
+  causal: kinds[0] === 'decoder',
+  hasHead: headRows > 1,
+});
+
 export class Session {
-  /** @type {Model | null} */
-  model = null;
-  /** @type {Picture | null} */
-  picture = null;
+  /** @type {Loaded | null} */
+  #loaded = null;
   /** @type {Phase} */
   phase = 'loading';
   /** @type {Progress | null} */
@@ -50,7 +62,10 @@ export class Session {
   busy = false;
   /** Of the model in use; while there is none, of the one that was asked for. */
   name = '';
-  #asked = { source: /** @type {string | File[]} */ (''), name: '' };
+  /** Of the model in use, for the address. */
+  linkName = '';
+  /** What can be tried again. @type {Order | null} */
+  asked = null;
   /** @type {AbortController | null} */
   #loading = null;
   /** @type {AbortController | null} */
@@ -61,24 +76,31 @@ export class Session {
     this.onChange = onChange;
   }
 
+  get model() {
+    return this.#loaded?.model ?? null;
+  }
+
+  get shape() {
+    return this.#loaded?.shape ?? NO_SHAPE;
+  }
+
   /**
    * Loads a model; the one in use stays until the new one is complete.
-   * @param {string | File[]} source
-   * @param {string} name what to call it
+   * @param {Order} order
    * @returns {Promise<boolean>} whether there is a new model now
    */
-  async load(source, name) {
+  async load(order) {
     this.#loading?.abort();
     const controller = new AbortController();
     this.#loading = controller;
-    this.#asked = { source, name };
-    if (!this.model) this.name = name;
+    this.asked = order;
+    if (!this.model) this.name = order.name;
     Object.assign(this, { phase: 'loading', progress: null, loadError: null });
     this.onChange();
     const meter = progressMeter();
     try {
-      if (typeof source !== 'string') refuseWithoutTokenizer(source);
-      const model = await loadModel(source, {
+      const model = await loadModel(order.source, {
+        ...order.options,
         signal: controller.signal,
         onProgress: (event) => {
           if (controller !== this.#loading || event.phase !== 'download') return;
@@ -90,7 +112,7 @@ export class Session {
         model.dispose();
         return false;
       }
-      this.#become(model, name);
+      this.#become({ model, shape: shapeOf(model.info) }, order);
       return true;
     } catch (error) {
       if (controller === this.#loading) this.#fail(error);
@@ -108,17 +130,26 @@ export class Session {
     this.onChange();
   }
 
-  retry() {
-    return this.load(this.#asked.source, this.#asked.name);
+  async retry() {
+    return this.asked !== null && this.load(this.asked);
   }
 
-  /** @param {Model} model  @param {string} name */
-  #become(model, name) {
+  /** @param {Loaded} loaded  @param {Order} order */
+  #become(loaded, { name, linkName }) {
     this.#running?.abort();
     this.model?.dispose();
-    Object.assign(this, { model, name, phase: 'ready', progress: null, runError: null });
+    this.#loaded = loaded;
+    Object.assign(this, { name, linkName, phase: 'ready', progress: null, runError: null });
     this.#loading = null;
     this.onChange();
+  }
+
+  /** What could not even be started. @param {string} name  @param {unknown} error */
+  refuse(name, error) {
+    this.#loading?.abort();
+    this.asked = null;
+    if (!this.model) this.name = name;
+    this.#fail(error);
   }
 
   /** @param {unknown} error */
@@ -132,18 +163,74 @@ export class Session {
   /**
    * Runs a text.
    * @param {string} text
-   * @returns {Promise<Picture | null>} null: a newer text came in between, or it failed (see runError)
+   * @returns {Promise<Picture | null>} null: a newer call came in between, or it failed (see runError)
    */
-  async run(text) {
-    if (!this.model) return null;
+  run(text) {
+    return this.#alone(async ({ model, shape }, signal) => {
+      const start = performance.now();
+      const run = await model.forward(text, { signal });
+      const ms = performance.now() - start;
+      const labels = run.tokens.map((token) => tokenLabel(token, text));
+      return pictureOf(run, { shape, tokens: run.tokens, labels, prompt: run.tokens.length, ms });
+    });
+  }
+
+  /**
+   * Goes on from a text.
+   * @param {string} text
+   * @param {import('qkv').GenerateOptions} options
+   * @returns {Promise<Picture | null>} null: it was stopped or a newer call came in between, or it failed (see runError)
+   */
+  generate(text, options) {
+    return this.#alone(async ({ model, shape }, signal) => {
+      const start = performance.now();
+      const run = await model.generate(text, { ...options, signal });
+      const ms = performance.now() - start;
+      const whole = text + (run.text ?? '');
+      const labels = run.tokens.map((token) => tokenLabel(token, whole));
+      return pictureOf(run, { shape, tokens: run.tokens, labels, prompt: run.promptTokens, ms });
+    });
+  }
+
+  /**
+   * A text and the tokens that were generated before generating was stopped.
+   * @param {string} text
+   * @param {import('qkv').NewToken[]} added
+   * @returns {Promise<Picture | null>} as of run
+   */
+  take(text, added) {
+    return this.#alone(async ({ model, shape }, signal) => {
+      const start = performance.now();
+      const given = await model.tokenize(text);
+      const ids = [...given, ...added].map(({ id }) => id);
+      const run = await model.forward({ ids }, { signal });
+      const ms = performance.now() - start;
+      const tokens = run.tokens.map((token, i) => given[i] ?? { ...token, special: added[i - given.length].special });
+      const labels = tokens.map((token, i) => tokenLabel(token, i < given.length ? text : ''));
+      return pictureOf(run, { shape, tokens, labels, prompt: given.length, ms });
+    });
+  }
+
+  /** Ends what is being computed; the picture on the screen stays. */
+  stop() {
+    this.#running?.abort();
+  }
+
+  /**
+   * One computation at a time: a newer one ends the older.
+   * @param {(loaded: Loaded, signal: AbortSignal) => Promise<Picture>} compute
+   * @returns {Promise<Picture | null>}
+   */
+  async #alone(compute) {
+    if (!this.#loaded) return null;
     this.#running?.abort();
     const controller = new AbortController();
     this.#running = controller;
     this.busy = true;
     this.onChange();
     try {
-      const picture = await this.#compute(this.model, text, controller.signal);
-      if (controller !== this.#running) {
+      const picture = await compute(this.#loaded, controller.signal);
+      if (controller !== this.#running || controller.signal.aborted) {
         picture.run.dispose();
         return null;
       }
@@ -160,17 +247,14 @@ export class Session {
       }
     }
   }
+}
 
-  /** @param {Model} model  @param {string} text  @param {AbortSignal} signal */
-  async #compute(model, text, signal) {
-    const start = performance.now();
-    const run = await model.forward(text, { signal });
-    const ms = performance.now() - start;
-    try {
-      return await Picture.of(run, { layers: model.info.layers, heads: model.info.heads }, ms);
-    } catch (error) {
-      run.dispose();
-      throw error;
-    }
+/** @param {import('qkv').Run} run  @param {Parameters<typeof Picture.of>[1]} parts */
+async function pictureOf(run, parts) {
+  try {
+    return await Picture.of(run, parts);
+  } catch (error) {
+    run.dispose();
+    throw error;
   }
 }

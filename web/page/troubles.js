@@ -4,6 +4,7 @@
  */
 import { html, nothing } from 'lit';
 import { QkvError } from 'qkv';
+import { FilesProblem } from './local-files.js';
 
 /** @typedef {import('./words/translate.js').WordKey} WordKey */
 /** @typedef {{ key: WordKey, values: Record<string, string | number>, detail: string }} Trouble */
@@ -11,7 +12,7 @@ import { QkvError } from 'qkv';
 const MEGABYTE = 1e6;
 const TOKENIZER = 'tokenizer.json';
 /** The file that a message is about, without the folder or address before it. */
-const FILE = /([^/\\\s"]+\.(?:json|safetensors|wasm|js))(?![\w.])/;
+const FILE = /([^/\\\s"]+\.(?:json|safetensors|gguf|wasm|js))(?![\w.])/;
 
 /** @type {Readonly<Record<string, WordKey>>} */
 const SENTENCES = {
@@ -38,6 +39,7 @@ const ABOUT_FILES = ['errorHttp', 'errorHtml', 'errorCut', 'errorNetwork', 'erro
 function sentenceOf({ code, what, got, want }, file, status) {
   if (code === 'missing' && file === TOKENIZER) return 'errorNoTokenizer';
   if (code === 'tokenizer' && /without a tokenizer/.test(what)) return 'errorNoTokenizer';
+  if (code === 'text' && got === '') return 'errorEmptyText';
   if (/an HTML page/.test(`${what} ${got}`)) return 'errorHtml';
   if (status !== undefined) return 'errorHttp';
   if (code === 'format' && / is cut short\b/.test(what)) return 'errorCut';
@@ -48,6 +50,7 @@ function sentenceOf({ code, what, got, want }, file, status) {
 /** @param {unknown} error  @returns {Trouble} */
 export function troubleOf(error) {
   const detail = error instanceof Error ? error.message : String(error);
+  if (error instanceof FilesProblem) return { key: error.key, values: error.values, detail };
   if (!(error instanceof QkvError)) return { key: 'errorOther', values: {}, detail };
   const { code, what, got, want } = error;
   const file = FILE.exec(what)?.[1];
@@ -60,19 +63,6 @@ export function troubleOf(error) {
     values: { file: file ?? '', status: status ?? '', needed: megabytes(want), free: megabytes(got) },
     detail,
   };
-}
-
-/**
- * A chosen folder without a tokenizer is refused before anything is read: it would take the place of a model that works.
- * Only its top level counts, as for the library; what else it lacks, the library says.
- * @param {File[]} files
- */
-export function refuseWithoutTokenizer(files) {
-  const depthOf = (/** @type {File} */ file) => file.webkitRelativePath.split('/').length;
-  const top = Math.min(...files.map(depthOf));
-  const names = files.filter((file) => depthOf(file) === top).map((file) => file.name);
-  if (!names.includes('config.json') || names.includes(TOKENIZER)) return;
-  throw new QkvError('missing', `${TOKENIZER} is not among the files`, { got: names.slice(0, 8).join(', ') });
 }
 
 /**

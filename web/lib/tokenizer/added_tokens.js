@@ -4,6 +4,7 @@
  */
 
 import { createTest, readRanges } from './code_points.js';
+import { createTrie } from './trie.js';
 import { PATTERN_SPACE, WORD } from './unicode_classes.js';
 
 /**
@@ -17,7 +18,6 @@ import { PATTERN_SPACE, WORD } from './unicode_classes.js';
  * @property {boolean} normalized looked for in the normalised text
  */
 
-/** @typedef {{ next: Map<string, Node>, token: AddedToken | null }} Node */
 /** @typedef {(token: AddedToken | null, start: number, end: number) => void} OnSection token null: ordinary text */
 
 const isWord = createTest(readRanges(WORD));
@@ -28,19 +28,27 @@ const isSpace = createTest(readRanges(PATTERN_SPACE));
  * @returns {(text: string, from: number, to: number, onSection: OnSection) => void}
  */
 export function createSplitter(patterns) {
-  const root = newNode();
-  for (const [pattern, token] of patterns) addPattern(root, pattern, token);
+  /** @type {Map<string, number>} the first of several with one pattern counts */
+  const places = new Map();
+  patterns.forEach(([pattern], i) => {
+    if (pattern !== '' && !places.has(pattern)) places.set(pattern, i);
+  });
+  const trie = createTrie(places);
 
   return (text, from, to, onSection) => {
     let done = from;
-    let at = root.next.size > 0 ? from : to;
+    let at = places.size > 0 ? from : to;
     while (at < to) {
-      const match = longestAt(root, text, at, to);
-      if (match === null || (match.token.singleWord && touchesWord(text, at, match.end, from, to))) {
-        at = match === null ? at + 1 : match.end;
+      const match = longestAt(trie, text, at, to);
+      if (match === null) {
+        at++;
         continue;
       }
-      const { token } = match;
+      const token = patterns[match.value][1];
+      if (token.singleWord && touchesWord(text, at, match.end, from, to)) {
+        at = match.end;
+        continue;
+      }
       const start = token.lstrip ? spacesBefore(text, at, done) : at;
       const end = token.rstrip ? spacesAfter(text, match.end, to) : match.end;
       if (done < start) onSection(null, done, start);
@@ -52,33 +60,20 @@ export function createSplitter(patterns) {
   };
 }
 
-/** @returns {Node} */
-const newNode = () => ({ next: new Map(), token: null });
-
-/** @param {Node} root @param {string} pattern @param {AddedToken} token */
-function addPattern(root, pattern, token) {
-  let node = root;
-  for (let i = 0; i < pattern.length; i++) {
-    const child = node.next.get(pattern[i]) ?? newNode();
-    node.next.set(pattern[i], child);
-    node = child;
-  }
-  if (node !== root) node.token ??= token;
-}
-
 /**
- * @param {Node} root
+ * @param {import('./trie.js').Trie} trie
  * @param {string} text
  * @param {number} at
  * @param {number} to
- * @returns {{ token: AddedToken, end: number } | null}
+ * @returns {{ value: number, end: number } | null}
  */
-function longestAt(root, text, at, to) {
+function longestAt(trie, text, at, to) {
   let best = null;
-  let node = root.next.get(text[at]);
-  for (let end = at + 1; node !== undefined; end++) {
-    if (node.token !== null) best = { token: node.token, end };
-    node = end < to ? node.next.get(text[end]) : undefined;
+  let node = trie.child(0, text.charCodeAt(at));
+  for (let end = at + 1; node !== -1; end++) {
+    const value = trie.valueOf(node);
+    if (value !== -1) best = { value, end };
+    node = end < to ? trie.child(node, text.charCodeAt(end)) : -1;
   }
   return best;
 }

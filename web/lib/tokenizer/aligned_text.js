@@ -7,8 +7,11 @@ import { QkvError } from '../errors.js';
 /** @typedef {{ text: string, starts: number[], ends: number[] }} AlignedText */
 /** @typedef {(char: string) => string} CharMap from one code point to what replaces it, perhaps nothing */
 
-/** A file may ask for a character to become a thousand; the sum of all has this limit. */
+/** @typedef {(units: number) => void} Spend */
+
+/** A file may ask for a character to become a thousand. What one step may make of a text, and all steps together. */
 const MAX_UNITS = 2 ** 23;
+const MAX_SPENT = 2 ** 26;
 
 /** @param {string} text @param {number} from @param {number} to @returns {AlignedText} as it is */
 export function alignSlice(text, from, to) {
@@ -36,6 +39,25 @@ export function sliceAligned({ text, starts, ends }, from, to) {
 /** @param {string} text @param {number} at @returns {number} units of the code point there */
 export const sizeAt = (text, at) => (/** @type {number} */ (text.codePointAt(at)) > 0xffff ? 2 : 1);
 
+/** @param {number} limit @returns {QkvError} */
+function tooLong(limit) {
+  const want = `at most ${limit} characters`;
+  return new QkvError('text', 'The text as tokenizer.json rewrites it', {
+    got: 'more',
+    want,
+    fix: 'Give a shorter text.',
+  });
+}
+
+/** Counts what the steps make, for one text. @returns {Spend} */
+export function newBudget() {
+  let spent = 0;
+  return (units) => {
+    spent += units;
+    if (spent > MAX_SPENT) throw tooLong(MAX_SPENT);
+  };
+}
+
 /**
  * Collects a new text piece by piece.
  * @returns {{ push: (piece: string, start: number, end: number) => void, done: () => AlignedText }}
@@ -49,10 +71,7 @@ export function createBuilder() {
   const ends = [];
   return {
     push(piece, start, end) {
-      if (starts.length + piece.length > MAX_UNITS) {
-        const want = `at most ${MAX_UNITS} characters`;
-        throw new QkvError('text', 'The text as tokenizer.json rewrites it', { got: 'more', want, fix: 'Give less.' });
-      }
+      if (starts.length + piece.length > MAX_UNITS) throw tooLong(MAX_UNITS);
       parts.push(piece);
       for (let i = 0; i < piece.length; i++) {
         starts.push(start);

@@ -25,7 +25,7 @@ const FOUND = 5;
  */
 /** @typedef {{ steps: Step[], tests: CodePointTest[], choices: number }} Program */
 
-const MAX_STEPS = 2_000;
+const MAX_STEPS = 500;
 const MAX_CHOICES = 128;
 const MAX_TESTS = 100;
 

@@ -13,6 +13,7 @@ import { ACCENTS } from './unicode_marks.js';
 /** @typedef {import('./aligned_text.js').AlignedText} AlignedText */
 /** @typedef {import('./json_checks.js').Json} Json */
 /** @typedef {(source: AlignedText) => AlignedText} Normalizer */
+/** @typedef {(source: AlignedText, spend: import('./aligned_text.js').Spend) => AlignedText} Normalize */
 
 const MAX_CONTENT = 1_000;
 const MAX_CHARSMAP = 4_000_000;
@@ -40,14 +41,19 @@ const KINDS = {
   ByteLevel: () => toByteChars,
 };
 
-/** @param {unknown} value @returns {Normalizer} */
+/** @param {unknown} value @returns {Normalize} */
 export function readNormalizer(value) {
   const steps = stepsAt(value, 'normalizer', 'normalizers').map(({ key, step }) => {
     const kind = typeof step.type === 'string' && Object.hasOwn(KINDS, step.type) ? KINDS[step.type] : null;
     if (kind === null) throw refusal(`${key}.type`, step.type, `one of ${Object.keys(KINDS).join(', ')}`);
     return kind(step, key);
   });
-  return (source) => steps.reduce((text, step) => step(text), source);
+  return (source, spend) =>
+    steps.reduce((before, step) => {
+      const after = step(before);
+      spend(after.text.length);
+      return after;
+    }, source);
 }
 
 /** @param {string} char @returns {number} */

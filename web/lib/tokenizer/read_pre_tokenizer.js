@@ -12,6 +12,7 @@ import { NUMERIC, PATTERN_SPACE, WORD } from './unicode_classes.js';
 /** @typedef {import('./pattern.js').Finder} Finder */
 /** @typedef {import('./pieces.js').Pieces} Pieces */
 /** @typedef {import('./pieces.js').PreTokenizer} PreTokenizer */
+/** @typedef {(pieces: Pieces, spend: import('./aligned_text.js').Spend) => Pieces} PreTokenize */
 
 /** GPT-2's words: contractions, letters, digits, other signs, each with a space before it; spaces. */
 const GPT2 = String.raw`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
@@ -66,14 +67,19 @@ const KINDS = {
   Metaspace: metaspace,
 };
 
-/** @param {unknown} value @returns {PreTokenizer} */
+/** @param {unknown} value @returns {PreTokenize} */
 export function readPreTokenizer(value) {
   const steps = stepsAt(value, 'pre_tokenizer', 'pretokenizers').map(({ key, step }) => {
     const kind = typeof step.type === 'string' && Object.hasOwn(KINDS, step.type) ? KINDS[step.type] : null;
     if (kind === null) throw refusal(`${key}.type`, step.type, `one of ${Object.keys(KINDS).join(', ')}`);
     return kind(step, key);
   });
-  return (pieces) => steps.reduce((cut, step) => step(cut), pieces);
+  return (pieces, spend) =>
+    steps.reduce((before, step) => {
+      const after = step(before);
+      spend(after.source.text.length);
+      return after;
+    }, pieces);
 }
 
 /** @param {Json} step @param {string} key @returns {PreTokenizer} */

@@ -1,15 +1,19 @@
 /** One text to tokens: added tokens are taken out, the rest is normalised, cut into words and these into pieces. */
 import { createSplitter } from './added_tokens.js';
-import { alignSlice, sizeAt, sliceAligned } from './aligned_text.js';
+import { alignSlice, newBudget, sizeAt, sliceAligned } from './aligned_text.js';
 import { createTest, readRanges } from './code_points.js';
+import { refusal } from './json_checks.js';
 import { onePiece } from './pieces.js';
 import { PATTERN_SPACE } from './unicode_classes.js';
 
+/** @typedef {import('./added_tokens.js').AddedToken} AddedToken */
 /** @typedef {import('./index.js').Token} Token */
 /** @typedef {import('./tokenizer_json.js').TokenizerSettings} TokenizerSettings */
 /** @typedef {(text: string, limit: number, segment: 0 | 1) => { tokens: Token[], count: number }} Tokenize */
 
 const isSpace = createTest(readRanges(PATTERN_SPACE));
+/** A text is compared with the patterns at each of its characters, so these must not be endless. */
+const MAX_PATTERN = 512;
 /** A space in the byte-level alphabet. */
 const BYTE_SPACE = 'Ġ';
 
@@ -21,14 +25,21 @@ const BYTE_SPACE = 'Ġ';
  * @returns {Tokenize}
  */
 export function createTokenize({ model, normalize, preTokenize, added, template }, textOf, isSpecial, pieceOf) {
-  /** @param {string} content */
-  const normal = (content) => normalize(alignSlice(content, 0, content.length)).text;
+  const spendOnAdded = newBudget();
+  /** @param {AddedToken} token */
+  const normal = ({ content }) => {
+    const { text } = normalize(alignSlice(content, 0, content.length), spendOnAdded);
+    if (text.length <= MAX_PATTERN) return text;
+    const key = `the added token ${content}, normalised`;
+    throw refusal(key, `${text.length} characters`, `at most ${MAX_PATTERN}`);
+  };
   const splitRaw = createSplitter(added.filter((t) => !t.normalized).map((t) => [t.content, t]));
-  const splitNormal = createSplitter(added.filter((t) => t.normalized).map((t) => [normal(t.content), t]));
+  const splitNormal = createSplitter(added.filter((t) => t.normalized).map((t) => [normal(t), t]));
   const trim = createTrim(template.trims);
 
   return (text, limit, segment) => {
     const whole = wellFormed(text);
+    const spend = newBudget();
     /** @type {Token[]} */
     const tokens = [];
     let count = 0;
@@ -46,14 +57,14 @@ export function createTokenize({ model, normalize, preTokenize, added, template 
         word++;
         return;
       }
-      const aligned = normalize(alignSlice(whole, from, to));
+      const aligned = normalize(alignSlice(whole, from, to), spend);
       splitNormal(aligned.text, 0, aligned.text.length, (found, start, end) => {
         if (found !== null) {
           add(found.id, aligned.text.slice(start, end), aligned.starts[start], aligned.ends[end - 1]);
           word++;
           return;
         }
-        const { source, froms, tos } = preTokenize(onePiece(sliceAligned(aligned, start, end)));
+        const { source, froms, tos } = preTokenize(onePiece(sliceAligned(aligned, start, end)), spend);
         for (let i = 0; i < froms.length; i++) {
           const base = froms[i];
           model.cutWord(source.text.slice(base, tos[i]), (id, a, b) => {

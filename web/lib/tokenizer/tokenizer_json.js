@@ -17,8 +17,8 @@ import { readTemplate } from './read_template.js';
 /**
  * @typedef {object} TokenizerSettings
  * @property {Model} model
- * @property {import('./read_normalizer.js').Normalizer} normalize
- * @property {import('./pieces.js').PreTokenizer} preTokenize
+ * @property {import('./read_normalizer.js').Normalize} normalize
+ * @property {import('./read_pre_tokenizer.js').PreTokenize} preTokenize
  * @property {AddedToken[]} added
  * @property {import('./read_template.js').Template} template
  * @property {import('./read_decoder.js').Decoder} decoder
@@ -26,7 +26,7 @@ import { readTemplate } from './read_template.js';
  */
 
 const MAX_ADDED = 20_000;
-const MAX_CONTENT = 1_000;
+const MAX_CONTENT = 256;
 
 /**
  * @param {unknown} json what JSON.parse gave

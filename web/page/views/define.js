@@ -7,6 +7,7 @@ import { MatrixView } from './matrix-view.js';
 import { NumberChain } from './number-chain.js';
 import { NumberSheet } from './number-sheet.js';
 import { TextView } from './text-view.js';
+import { TokenBars } from './token-bars.js';
 import { WeightsTable } from './weights-table.js';
 
 const VIEWS = {
@@ -14,6 +15,7 @@ const VIEWS = {
   'qkv-heads': HeadsGrid,
   'qkv-lines': LinesView,
   'qkv-matrix': MatrixView,
+  'qkv-next': TokenBars,
   'qkv-number': NumberChain,
   'qkv-sheet': NumberSheet,
   'qkv-strip': HeadStrip,

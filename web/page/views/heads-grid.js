@@ -1,5 +1,6 @@
 /** All heads of the model as live thumbnails: an ARIA grid, rows are layers, one tab stop, arrow keys move. */
 import { html } from 'lit';
+import { blockHidden, hidesNothing } from '../mask.js';
 import { colourCells, colourMap } from '../palette.js';
 import { View } from './view.js';
 
@@ -15,9 +16,16 @@ const MOVES = {
   End: ([layer], [lastLayer, lastHead], ctrl) => [ctrl ? lastLayer : layer, lastHead],
 };
 
+/** Sides of a thumbnail, and the height of all layers together, in pixels. */
+const CELL = { least: 20, most: 64, height: 660 };
+/** So many layers scroll in a window of their own on a phone. */
+const MANY = 12;
+
 export class HeadsGrid extends View {
   static properties = {
     overview: { attribute: false },
+    masks: { attribute: false },
+    count: { attribute: false },
     shape: { attribute: false },
     place: { attribute: false },
     scale: { attribute: false },
@@ -29,6 +37,10 @@ export class HeadsGrid extends View {
     super();
     /** @type {import('../findings.js').Overview | null} */
     this.overview = null;
+    /** One a layer. @type {import('../mask.js').LayerMask[]} */
+    this.masks = [];
+    /** Tokens behind a thumbnail. */
+    this.count = 0;
     this.shape = { layers: 0, heads: 0 };
     this.place = { layer: 0, head: 0 };
     /** @type {import('../hash.js').PageState['scale']} */
@@ -64,11 +76,16 @@ export class HeadsGrid extends View {
     const { layers, heads } = this.shape;
     const numbers = Array.from({ length: heads }, (_, head) => head);
     return html`
-      <div class="heads-row heads-top" aria-hidden="true"><span></span>${numbers.map((head) => html`<span>${head}</span>`)}</div>
+      <div class="heads-top" aria-hidden="true">${this.numberRow(numbers, '')}${this.numberRow(numbers, 'heads-again')}</div>
       <div role="grid" aria-label=${this.t('allHeads')} aria-rowcount=${layers} aria-colcount=${heads} @keydown=${this.onKey}>
         ${Array.from({ length: layers }, (_, layer) => this.row(layer, numbers))}
       </div>
     `;
+  }
+
+  /** Over each column of layers. @param {number[]} numbers  @param {string} name */
+  numberRow(numbers, name) {
+    return html`<div class="heads-row ${name}"><span></span>${numbers.map((head) => html`<span>${head}</span>`)}</div>`;
   }
 
   /** @param {number} layer  @param {number[]} numbers */
@@ -96,8 +113,16 @@ export class HeadsGrid extends View {
 
   /** @param {Map<string, unknown>} changed */
   updated(changed) {
-    if (changed.has('shape')) this.style.setProperty('--heads', String(this.shape.heads));
+    if (changed.has('shape')) this.fit();
     if (changed.has('overview') || changed.has('scale') || changed.has('theme')) this.draw();
+  }
+
+  /** Many layers make small thumbnails, so that all of them are in sight. */
+  fit() {
+    const { layers, heads } = this.shape;
+    this.style.setProperty('--heads', String(heads));
+    this.style.setProperty('--cell', `${Math.max(CELL.least, Math.min(CELL.most, CELL.height / (layers || 1)))}px`);
+    this.toggleAttribute('data-many', layers > MANY);
   }
 
   draw() {
@@ -106,10 +131,19 @@ export class HeadsGrid extends View {
     const map = colourMap(this.theme);
     this.querySelectorAll('canvas').forEach((canvas, number) => {
       const cells = thumbnails.subarray(number * s * s, (number + 1) * s * s);
+      const pixels = colourCells(cells, s, this.scale, map);
+      this.clearHidden(pixels, s, this.masks[Math.floor(number / this.shape.heads)]);
       canvas.width = s;
       canvas.height = s;
       const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-      context.putImageData(new ImageData(colourCells(cells, s, this.scale, map), s, s), 0, 0);
+      context.putImageData(new ImageData(pixels, s, s), 0, 0);
     });
+  }
+
+  /** Where no pair takes part the hatching behind the thumbnail shows. @param {Uint8ClampedArray} pixels  @param {number} s  @param {import('../mask.js').LayerMask | undefined} mask */
+  clearHidden(pixels, s, mask) {
+    if (!mask || hidesNothing(mask, this.count)) return;
+    const isHidden = blockHidden(mask, this.count, s);
+    for (let cell = 0; cell < s * s; cell++) if (isHidden(Math.floor(cell / s), cell % s)) pixels[4 * cell + 3] = 0;
   }
 }

@@ -21,6 +21,7 @@ export class LinesView extends DrawnView {
     weights: { attribute: false },
     labels: { attribute: false },
     place: { attribute: false },
+    prompt: { attribute: false },
     theme: { attribute: false },
     t: { attribute: false },
     isolated: { state: true },
@@ -32,6 +33,8 @@ export class LinesView extends DrawnView {
     /** @type {string[]} */
     this.labels = [];
     this.place = { layer: 0, head: 0, row: 0, col: 0 };
+    /** Tokens that were given; those behind them are new. */
+    this.prompt = Number.POSITIVE_INFINITY;
     /** @type {'light' | 'dark'} */
     this.theme = 'light';
     /** @type {import('../words/translate.js').Translate} */
@@ -79,7 +82,7 @@ export class LinesView extends DrawnView {
   token(side, label, i) {
     const chosen = this.place[side] === i;
     const weight = this.isolated && this.isolated.side !== side ? this.weightAt(this.isolated, i) : null;
-    return html`<button type="button" class="lines-token" role="option" aria-selected=${chosen} tabindex=${chosen ? 0 : -1} data-index=${i}
+    return html`<button type="button" class="lines-token" role="option" ?data-new=${i >= this.prompt} aria-selected=${chosen} tabindex=${chosen ? 0 : -1} data-index=${i}
       @pointerenter=${() => this.isolate({ side, index: i })} @focus=${() => this.isolate({ side, index: i })}
       @click=${() => this.emit('pick-cell', { ...this.place, [side]: i })}><span>${token(label)}</span
       ><small>${weight === null || weight < 0.005 ? '' : shortWeight(weight)}</small></button>`;

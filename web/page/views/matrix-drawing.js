@@ -5,6 +5,7 @@
 import { colourCells, cssColour, needsLightInk, STEPS, stepOf } from '../palette.js';
 import { directionOf } from '../words/isolated.js';
 import { shortWeight } from '../words/short-weight.js';
+import { hatchPattern, hiddenRuns } from './hatch.js';
 
 const LABEL_FONT = 12;
 const LONGEST_LABEL = 92;
@@ -84,7 +85,9 @@ function shorten(context, label, width) {
  * @property {{ row: number, col: number } | null} hover
  * @property {import('../hash.js').PageState['scale']} scale
  * @property {Uint8ClampedArray} map
- * @property {{ ink: string, dim: string, accent: string, panel: string, font: string }} colours
+ * @property {import('../first-column.js').ReasonOf} reasonOf why a cell has no weight
+ * @property {number} prompt tokens that were given; those behind them are new
+ * @property {{ ink: string, dim: string, accent: string, panel: string, hatch: string, fresh: string, font: string }} colours
  */
 
 /** @param {CanvasRenderingContext2D} context  @param {Scene} scene */
@@ -96,6 +99,8 @@ export function drawMatrix(context, scene) {
   context.clip();
   if (cell >= SEPARATE_CELL) drawCells(context, scene);
   else drawPixels(context, scene);
+  drawHidden(context, scene);
+  drawBorder(context, scene);
   drawCross(context, scene);
   context.restore();
   drawLabels(context, scene);
@@ -105,7 +110,7 @@ export function drawMatrix(context, scene) {
 const visible = (g, pan) => [Math.floor(pan / g.cell), Math.min(g.n, Math.ceil((pan + g.size) / g.cell))];
 
 /** @param {CanvasRenderingContext2D} context  @param {Scene} scene */
-function drawCells(context, { geometry: g, weights, scale, map, hover }) {
+function drawCells(context, { geometry: g, weights, scale, map, hover, reasonOf }) {
   const [row0, row1] = visible(g, g.panY);
   const [col0, col1] = visible(g, g.panX);
   const gap = g.cell >= 14 ? 1.5 : 1;
@@ -117,6 +122,7 @@ function drawCells(context, { geometry: g, weights, scale, map, hover }) {
     const line = weights.subarray(row * g.n, (row + 1) * g.n);
     const rowMax = line.reduce((a, b) => Math.max(a, b), 0);
     for (let col = col0; col < col1; col++) {
+      if (reasonOf(row, col) !== null) continue;
       const step = stepOf(line[col], rowMax, scale);
       const x = g.left + col * g.cell - g.panX;
       const y = g.top + row * g.cell - g.panY;
@@ -129,6 +135,41 @@ function drawCells(context, { geometry: g, weights, scale, map, hover }) {
       context.fillText(shortWeight(line[col]).replace('0.', '.'), x + g.cell / 2, y + g.cell / 2 + 0.5);
     }
   }
+}
+
+/** Cells that have no weight. @param {CanvasRenderingContext2D} context  @param {Scene} scene */
+function drawHidden(context, { geometry: g, reasonOf, colours }) {
+  const [row0, row1] = visible(g, g.panY);
+  const [col0, col1] = visible(g, g.panX);
+  context.beginPath();
+  for (let row = row0; row < row1; row++) {
+    for (const [from, to] of hiddenRuns(reasonOf, row, col0, col1)) {
+      /* Half a pixel over the edge, or the rows would show as stripes. */
+      context.rect(
+        g.left + from * g.cell - g.panX,
+        g.top + row * g.cell - g.panY - 0.5,
+        (to - from) * g.cell,
+        g.cell + 1,
+      );
+    }
+  }
+  context.fillStyle = hatchPattern(context, colours);
+  context.fill();
+}
+
+/** Where the new tokens begin. @param {CanvasRenderingContext2D} context  @param {Scene} scene */
+function drawBorder(context, { geometry: g, prompt, colours }) {
+  if (prompt >= g.n) return;
+  const x = g.left + prompt * g.cell - g.panX;
+  const y = g.top + prompt * g.cell - g.panY;
+  context.strokeStyle = colours.fresh;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x, g.top);
+  context.lineTo(x, g.top + g.size);
+  context.moveTo(g.left, y);
+  context.lineTo(g.left + g.size, y);
+  context.stroke();
 }
 
 /** One pixel a cell, blown up; where cells are smaller than screen pixels, each pixel shows the largest of its cells.
@@ -194,7 +235,7 @@ function outline(context, x, y, w, h, r) {
  * @param {Scene} scene
  */
 function drawLabels(context, scene) {
-  const { geometry: g, labels, cell, hover, colours } = scene;
+  const { geometry: g, labels, cell, hover, prompt, colours } = scene;
   context.textBaseline = 'middle';
   for (const axis of /** @type {const} */ (['row', 'col'])) {
     const every = g.cell >= LABEL_STEP[axis] - 2 ? 1 : Math.ceil(LABEL_STEP[axis] / g.cell);
@@ -208,7 +249,7 @@ function drawLabels(context, scene) {
       if (place < start - 1 || place > start + g.size + 1) continue;
       if (!strong && (i % every !== 0 || marked.some((m) => every > 1 && Math.abs(m - i) * g.cell < LABEL_STEP[axis])))
         continue;
-      context.fillStyle = strong ? colours.ink : colours.dim;
+      context.fillStyle = i >= prompt ? colours.fresh : strong ? colours.ink : colours.dim;
       context.font = `${strong ? '600 ' : ''}${LABEL_FONT}px ${colours.font}`;
       drawLabel(context, g, axis, place, labels[i]);
     }

@@ -19,6 +19,8 @@ export class MatrixView extends DrawnView {
     weights: { attribute: false },
     labels: { attribute: false },
     place: { attribute: false },
+    reasonOf: { attribute: false },
+    prompt: { attribute: false },
     scale: { attribute: false },
     theme: { attribute: false },
     t: { attribute: false },
@@ -32,6 +34,10 @@ export class MatrixView extends DrawnView {
     /** @type {string[]} */
     this.labels = [];
     this.place = { layer: 0, head: 0, row: 0, col: 0 };
+    /** @type {import('../first-column.js').ReasonOf} */
+    this.reasonOf = () => null;
+    /** Tokens that were given; those behind them are new. */
+    this.prompt = Number.POSITIVE_INFINITY;
     /** @type {import('../hash.js').PageState['scale']} */
     this.scale = 'sqrt';
     /** @type {'light' | 'dark'} */
@@ -104,7 +110,8 @@ export class MatrixView extends DrawnView {
   tipText({ row, col }) {
     const value = this.weights[row * this.labels.length + col];
     if (value === undefined) return nothing;
-    return html`${token(this.labels[row])} → ${token(this.labels[col])} ${value.toFixed(4)}`;
+    const reason = this.reasonOf(row, col);
+    return html`${token(this.labels[row])} → ${token(this.labels[col])} ${reason ? this.t(`reason_${reason}`) : value.toFixed(4)}`;
   }
 
   /** What a glance at the picture tells, for those who cannot glance. */
@@ -154,10 +161,13 @@ export class MatrixView extends DrawnView {
       dim: this.colour('--dim'),
       accent: this.colour('--accent'),
       panel: this.colour('--panel'),
+      hatch: this.colour('--hatch'),
+      fresh: this.colour('--warn'),
       font,
     };
-    const { weights, labels, place, hover, scale } = this;
-    drawMatrix(context, { geometry, weights, labels, cell: place, hover, scale, map: colourMap(this.theme), colours });
+    const { weights, labels, place, hover, scale, reasonOf, prompt } = this;
+    const map = colourMap(this.theme);
+    drawMatrix(context, { geometry, weights, labels, cell: place, hover, scale, map, reasonOf, prompt, colours });
     this.placeTip();
   }
 

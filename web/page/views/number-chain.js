@@ -4,21 +4,17 @@
  */
 import { html, nothing } from 'lit';
 import { phrase, token } from '../words/isolated.js';
+import { logitSteps, vectorSteps } from './logit-steps.js';
+import { bracketed, shown } from './shown-number.js';
 import { View } from './view.js';
 
 /** @typedef {import('../picture.js').Selection} Selection */
 
-/** A number of a chain: four decimals, or a power of ten where those would say nothing. @param {number} x */
-export function shown(x) {
-  if (x === -Infinity) return '−∞';
-  if (x === 0) return '0';
-  const size = Math.abs(x);
-  const text = size < 0.0005 || size >= 1e6 ? x.toExponential(3) : x.toFixed(size >= 1000 ? 1 : size >= 10 ? 3 : 4);
-  return text.replace('-', '−');
-}
+/** @param {Float32Array} a  @param {Float32Array} b */
+const differ = (a, b) => a.some((value, i) => value !== b[i]);
 
-/** A number inside a product or sum. @param {number} x */
-const bracketed = (x) => (x < 0 ? `(${shown(x)})` : shown(x));
+/** In percent, which is 0 only for a weight of 0. @param {number} weight */
+const percent = (weight) => (weight > 0 && weight < 0.0005 ? '<0.1' : (100 * weight).toFixed(1));
 
 export class NumberChain extends View {
   static properties = {
@@ -37,7 +33,8 @@ export class NumberChain extends View {
     this.selection = null;
     /** @type {string[]} */
     this.labels = [];
-    this.shape = { layers: 0, heads: 0 };
+    /** @type {import('../picture.js').Shape} */
+    this.shape = { layers: 0, heads: 0, kvHeads: 0, causal: false, hasHead: false };
     /** @type {import('../words/translate.js').Translate} */
     this.t = (key) => key;
     /** The dimension of the head that is read out; null: the one with the largest product. @type {number | null} */
@@ -51,43 +48,51 @@ export class NumberChain extends View {
   /** Everything the chain shows, cut out of the run's arrays. @param {Selection} selection */
   numbers({ place, head, row }) {
     const { row: i, col: j } = place;
-    const { dk, width } = head;
+    const { dk, wide: concatWidth, width } = head;
     const n = this.labels.length;
-    const q = head.q.subarray(i * dk, (i + 1) * dk);
-    const k = head.k.subarray(j * dk, (j + 1) * dk);
+    const line = (/** @type {Float32Array} */ all, /** @type {number} */ at, size = dk) =>
+      all.subarray(at * size, (at + 1) * size);
+    const [q, k] = [line(head.q, i), line(head.k, j)];
     const products = q.map((value, d) => value * k[d]);
     const largest = products.reduce((best, value, d) => (Math.abs(value) > Math.abs(products[best]) ? d : best), 0);
-    const weights = head.weights.subarray(i * n, (i + 1) * n);
+    const weights = line(head.weights, i, n);
     const d = Math.min(this.dimension ?? largest, dk - 1);
     const rowMax = row.masked.reduce((a, b) => Math.max(a, b), -Infinity);
     const exps = row.masked.map((s) => Math.exp(s - rowMax));
+    const first = row.scores.findIndex((score) => score !== 0);
     return {
-      i,
-      j,
-      dk,
-      width,
-      n,
-      q,
-      k,
-      products,
-      d,
-      weights,
-      rowMax,
-      exps,
+      ...{ i, j, dk, width, concatWidth, n, products, d, weights, rowMax, exps, row },
+      query: { at: i, values: q, linear: line(head.qLinear, i), isTurned: differ(head.q, head.qLinear) },
+      key: { at: j, values: k, linear: line(head.kLinear, j), isTurned: differ(head.k, head.kLinear) },
+      kv: this.kvHead(place.head),
+      causal: this.shape.causal,
       sum: exps.reduce((a, b) => a + b, 0),
-      v: head.v.subarray(j * dk, (j + 1) * dk),
-      context: head.context.subarray(i * dk, (i + 1) * dk),
-      concat: head.concat.subarray(i * width, (i + 1) * width),
-      output: head.output.subarray(i * width, (i + 1) * width),
+      v: line(head.v, j),
+      context: line(head.context, i),
+      concat: line(head.concat, i, concatWidth),
+      output: line(head.output, i, width),
+      scale: first < 0 ? 1 / Math.sqrt(dk) : row.scaled[first] / row.scores[first],
+      hasCap: differ(row.capped, row.scaled),
+      hasBias: differ(row.biased, row.capped),
       score: row.scores[j],
       scaled: row.scaled[j],
+      capped: row.capped[j],
+      biased: row.biased[j],
       masked: row.masked[j],
       weight: weights[j],
-      row,
       from: this.labels[i],
       to: this.labels[j],
-      wide: Math.min(this.wide ?? place.head * dk + d, width - 1),
+      wide: Math.min(this.wide ?? place.head * dk + d, concatWidth - 1, width - 1),
     };
+  }
+
+  /** The key and value head that a query head reads, where heads share them. @param {number} head */
+  kvHead(head) {
+    const { heads, kvHeads } = this.shape;
+    if (kvHeads === heads) return null;
+    const share = heads / kvHeads;
+    const kv = Math.floor(head / share);
+    return { kv, from: kv * share, to: (kv + 1) * share - 1 };
   }
 
   render() {
@@ -96,9 +101,13 @@ export class NumberChain extends View {
     const { t } = this;
     return html`
       <p class="question">${this.question(x)}</p>
-      <p class="result"><b>${x.weight.toFixed(4)}</b> <span>${t('percent', { value: (100 * x.weight).toFixed(1) })}</span></p>
+      <p class="result">${
+        x.masked === -Infinity
+          ? html`<b>–</b> <span>${t(x.j > x.i ? 'maskLater' : 'maskWindow')}</span>`
+          : html`<b>${x.weight.toFixed(4)}</b> <span>${t('percent', { value: percent(x.weight) })}</span>`
+      }</p>
       <ol class="chain">
-        ${this.vectorSteps(x)}${this.scoreSteps(x)}${this.softmaxStep(x)}${this.answerSteps(x)}
+        ${vectorSteps(this, x)}${logitSteps(this, x)}${this.softmaxStep(x)}${this.answerSteps(x)}
       </ol>
     `;
   }
@@ -147,42 +156,6 @@ export class NumberChain extends View {
   }
 
   /** @param {ReturnType<NumberChain['numbers']>} x */
-  vectorSteps(x) {
-    const shape = `[1, ${x.width}] · [${x.width}, ${x.dk}] → [${x.dk}]`;
-    const line = (
-      /** @type {string} */ name,
-      /** @type {string} */ label,
-      /** @type {string} */ map,
-      /** @type {ArrayLike<number>} */ values,
-    ) => html`
-      <span><i>${name}</i><sub>${token(label)}</sub> = <i>x</i><sub>${token(label)}</sub> <i>W</i><sub>${map}</sub> + <i>b</i><sub>${map}</sub></span>
-      <span class="read"><i>${name}</i>[${x.d}] = <b>${shown(values[x.d])}</b></span>`;
-    return html`
-      ${this.step(phrase(this.t, 'stepQuery', { token: x.from }), shape, line('q', x.from, 'Q', x.q), this.headBars('q', x.q, x))}
-      ${this.step(phrase(this.t, 'stepKey', { token: x.to }), shape, line('k', x.to, 'K', x.k), this.headBars('k', x.k, x))}
-    `;
-  }
-
-  /** @param {ReturnType<NumberChain['numbers']>} x */
-  scoreSteps(x) {
-    const { t } = this;
-    const root = Math.sqrt(x.dk);
-    const product = html`
-      <span><i>q</i> · <i>k</i> = Σ<sub>d</sub> <i>q</i>[d] <i>k</i>[d] = <b>${shown(x.score)}</b></span>
-      <span class="read">${shown(x.q[x.d])} × ${bracketed(x.k[x.d])} = <b>${shown(x.products[x.d])}</b></span>`;
-    return html`
-      ${this.step(t('stepScore'), `[${x.dk}] · [${x.dk}] → 1`, product, html`${this.headBars('q·k', x.products, x)}${this.dimensionTable(x)}`)}
-      ${this.step(t('stepScale'), '1 → 1', html`<span>${shown(x.score)} / √${x.dk} = ${shown(x.score)} / ${root.toFixed(4)} = <b>${shown(x.scaled)}</b></span>`)}
-      ${this.step(
-        t('stepMask'),
-        '1 → 1',
-        html`<span>${shown(x.scaled)} + ${x.masked === -Infinity ? '(−∞)' : bracketed(x.masked - x.scaled)} = <b>${shown(x.masked)}</b></span>`,
-        html`<p class="aside">${x.masked === -Infinity ? t('maskHidden') : t('maskNone')}</p>`,
-      )}
-    `;
-  }
-
-  /** @param {ReturnType<NumberChain['numbers']>} x */
   softmaxStep(x) {
     const { t } = this;
     const most = bracketed(x.rowMax);
@@ -212,14 +185,14 @@ export class NumberChain extends View {
     const slice = /** @type {[number, number]} */ ([head * x.dk, (head + 1) * x.dk]);
     const concat = html`<span>concat = [ <i>Z</i><sup>0</sup> | … | <b><i>Z</i><sup>${head}</sup></b> | … | <i>Z</i><sup>${this.shape.heads - 1}</sup> ]</span>
       <span class="read">concat[${x.wide}] = <b>${shown(x.concat[x.wide])}</b></span>`;
-    const output = html`<span>output = concat <i>W</i><sub>O</sub> + <i>b</i><sub>O</sub></span>
+    const output = html`<span>output = concat <i>W</i><sub>O</sub> ${x.causal ? html`<span title=${t('biasNote')}>(+ <i>b</i><sub>O</sub>)</span>` : html`+ <i>b</i><sub>O</sub>`}</span>
       <span class="read">output[${x.wide}] = <b>${shown(x.output[x.wide])}</b></span>`;
     const place = `${Math.floor(x.wide / x.dk)}`;
     return html`
-      ${this.step(t('stepContext'), `[1, ${x.n}] · [${x.n}, ${x.dk}] → [${x.dk}]`, mix, html`${this.headBars('Z', x.context, x)}${note}`)}
+      ${this.step(t('stepContext'), `[1, ${x.n}] · [${x.n}, ${x.dk}] → [${x.dk}]`, mix, html`${this.headBars('Z', x.context, x)}${note}${x.kv ? html`<p class="aside">${t('sharedValues', x.kv)}</p>` : nothing}`)}
       ${this.step(
         t('stepConcat', { heads: this.shape.heads }),
-        `${this.shape.heads} × [${x.dk}] → [${x.width}]`,
+        `${this.shape.heads} × [${x.dk}] → [${x.concatWidth}]`,
         concat,
         this.bars(
           'concat',
@@ -232,7 +205,7 @@ export class NumberChain extends View {
       )}
       ${this.step(
         t('stepOutput'),
-        `[1, ${x.width}] · [${x.width}, ${x.width}] → [${x.width}]`,
+        `[1, ${x.concatWidth}] · [${x.concatWidth}, ${x.width}] → [${x.width}]`,
         output,
         this.bars('output', x.output, x.wide, pickWide, `output[${x.wide}] = ${shown(x.output[x.wide])}`),
       )}
@@ -257,21 +230,31 @@ export class NumberChain extends View {
   dimensionTable(x) {
     const heads = ['d', 'q', 'k', 'q·k', 'v', 'Z'].map((name) => html`<th scope="col">${name}</th>`);
     const row = (/** @type {number} */ d) => html`<tr class=${d === x.d ? 'on' : ''}><th scope="row">${d}</th>
-      ${[x.q, x.k, x.products, x.v, x.context].map((values) => html`<td>${shown(values[d])}</td>`)}</tr>`;
+      ${[x.query.values, x.key.values, x.products, x.v, x.context].map((values) => html`<td>${shown(values[d])}</td>`)}</tr>`;
     const table = () =>
-      html`<table><thead><tr>${heads}</tr></thead><tbody>${Array.from(x.q, (_, d) => row(d))}</tbody></table>`;
+      html`<table><thead><tr>${heads}</tr></thead><tbody>${Array.from(x.products, (_, d) => row(d))}</tbody></table>`;
     return this.fold('dimensions', this.t('dimensionTable', { n: x.dk }), table);
   }
 
   /** @param {ReturnType<NumberChain['numbers']>} x */
   rowTable(x) {
     const { t } = this;
-    const heads = [t('token'), 'q·k', '÷ √dk', 'exp', t('weight')].map((name) => html`<th scope="col">${name}</th>`);
+    const { scores, scaled, capped, biased } = x.row;
+    /** @type {[string, Float32Array][]} */
+    const columns = [
+      ['q·k', scores],
+      [t('scaledScore'), scaled],
+    ];
+    if (x.hasCap) columns.push([t('cappedScore'), capped]);
+    if (x.hasBias) columns.push([t('biasedScore'), biased]);
+    columns.push(['exp', x.exps]);
+    const names = [t('token'), ...columns.map(([name]) => name), t('weight')];
+    const heads = names.map((name) => html`<th scope="col">${name}</th>`);
     const row = (
       /** @type {string} */ label,
       /** @type {number} */ j,
     ) => html`<tr class=${j === x.j ? 'on' : ''}><th scope="row">${token(label)}</th>
-      ${[x.row.scores[j], x.row.scaled[j], x.exps[j]].map((value) => html`<td>${shown(value)}</td>`)}<td>${x.weights[j].toFixed(4)}</td></tr>`;
+      ${columns.map(([, values]) => html`<td>${shown(values[j])}</td>`)}<td>${x.row.masked[j] === -Infinity ? '–' : x.weights[j].toFixed(4)}</td></tr>`;
     const table = () => html`<table><thead><tr>${heads}</tr></thead><tbody>${this.labels.map(row)}</tbody></table>`;
     return this.fold('row', t('rowTable', { n: x.n }), table);
   }

@@ -7,7 +7,7 @@ import { html, nothing } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { colourMap } from '../palette.js';
 import { parseNumber } from '../sandbox/block.js';
-import { shown } from './number-chain.js';
+import { shown } from './shown-number.js';
 import { dressCell, drawSheet, strongest } from './sheet-cells.js';
 import { View } from './view.js';
 

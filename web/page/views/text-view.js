@@ -2,6 +2,7 @@
 import { html } from 'lit';
 import { colourMap, cssColour, needsLightInk, stepOf } from '../palette.js';
 import { directionOf, isolated, phrase, token as fenced } from '../words/isolated.js';
+import { SPACE } from '../words/piece-label.js';
 import { shortWeight } from '../words/short-weight.js';
 import { View } from './view.js';
 
@@ -11,7 +12,10 @@ export class TextView extends View {
   static properties = {
     weights: { attribute: false },
     tokens: { attribute: false },
+    labels: { attribute: false },
     place: { attribute: false },
+    reasonOf: { attribute: false },
+    prompt: { attribute: false },
     scale: { attribute: false },
     theme: { attribute: false },
     t: { attribute: false },
@@ -22,6 +26,12 @@ export class TextView extends View {
     this.weights = new Float32Array(0);
     /** @type {TextToken[]} */
     this.tokens = [];
+    /** What the tokens are called where they stand alone. @type {string[]} */
+    this.labels = [];
+    /** @type {import('../first-column.js').ReasonOf} */
+    this.reasonOf = () => null;
+    /** Tokens that were given; those behind them are new. */
+    this.prompt = Number.POSITIVE_INFINITY;
     this.place = { layer: 0, head: 0, row: 0, col: 0 };
     /** @type {import('../hash.js').PageState['scale']} */
     this.scale = 'sqrt';
@@ -32,13 +42,11 @@ export class TextView extends View {
   }
 
   render() {
-    const token = this.tokens[this.place.row]?.text ?? '';
-    const n = this.tokens.length;
-    const looks = (/** @type {number} */ i) => this.weights[this.place.row * n + i];
-    const looked = (/** @type {number} */ i) => this.weights[i * n + this.place.row];
+    const chosen = this.place.row;
+    const token = this.labels[chosen] ?? '';
     return html`
-      ${this.passage('row', 'looksAt', token, looks)}
-      ${this.passage('seen', 'lookedAtBy', token, looked)}
+      ${this.passage('row', 'looksAt', token, (i) => [chosen, i])}
+      ${this.passage('seen', 'lookedAtBy', token, (i) => [i, chosen])}
     `;
   }
 
@@ -47,17 +55,23 @@ export class TextView extends View {
     return directionOf(this.tokens.map(({ text, special }) => (special ? '' : text)).join(' '));
   }
 
-  /** @param {string} name  @param {'looksAt' | 'lookedAtBy'} key  @param {string} token  @param {(i: number) => number} weightOf */
-  passage(name, key, token, weightOf) {
+  /** @param {string} name  @param {'looksAt' | 'lookedAtBy'} key  @param {string} token  @param {(i: number) => [row: number, col: number]} cellOf */
+  passage(name, key, token, cellOf) {
     const stop = this.place.row;
+    const n = this.tokens.length;
     return html`<h3>${phrase(this.t, key, { token })}</h3>
       <p class="text-passage" dir=${this.direction} role="group" aria-label=${this.t(key, { token })} @keydown=${this.onKey}>
         ${this.tokens.map((token, i) => {
-          const gap = i > 0 && token.start > this.tokens[i - 1].end ? ' ' : '';
-          const value = shortWeight(weightOf(i) ?? 0);
-          return html`${gap}<button type="button" class="text-token" data-passage=${name} data-index=${i} data-weight=${weightOf(i)}
-            aria-pressed=${i === stop} tabindex=${i === stop ? 0 : -1} aria-label=${`${token.text} ${value}`} title=${`${isolated(token.text)} ${value}`}
-            @click=${() => this.emit('pick-cell', { ...this.place, row: i })}>${fenced(token.text.replace(/^##/, ''))}</button>`;
+          const [row, col] = cellOf(i);
+          const label = this.labels[i];
+          const reason = this.reasonOf(row, col);
+          const weight = this.weights[row * n + col] ?? 0;
+          const value = reason ? this.t(`reason_${reason}`) : shortWeight(weight);
+          const gap = i > 0 && (label.startsWith(SPACE) || token.start > this.tokens[i - 1].end) ? ' ' : '';
+          return html`${gap}<button type="button" class="text-token" data-passage=${name} data-index=${i} data-weight=${weight}
+            ?data-hidden=${reason !== null} ?data-new=${i >= this.prompt}
+            aria-pressed=${i === stop} tabindex=${i === stop ? 0 : -1} aria-label=${`${label} ${value}`} title=${`${isolated(label)} ${value}`}
+            @click=${() => this.emit('pick-cell', { ...this.place, row: i })}>${fenced(label.replace(/^(##|·(?=.))/, ''))}</button>`;
         })}
       </p>`;
   }
@@ -88,6 +102,11 @@ export class TextView extends View {
       most.seen = Math.max(most.seen, this.weights[i * n + this.place.row]);
     }
     for (const button of buttons) {
+      if (button.hasAttribute('data-hidden')) {
+        button.style.removeProperty('background-color');
+        button.style.removeProperty('color');
+        continue;
+      }
       const rowMax = most[/** @type {'row' | 'seen'} */ (button.dataset.passage)];
       const step = stepOf(Number(button.dataset.weight), rowMax, this.scale);
       button.style.setProperty('background-color', cssColour(map, step));

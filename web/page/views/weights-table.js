@@ -10,6 +10,7 @@ export class WeightsTable extends View {
     weights: { attribute: false },
     labels: { attribute: false },
     place: { attribute: false },
+    reasonOf: { attribute: false },
     t: { attribute: false },
     open: { state: true },
   };
@@ -20,6 +21,8 @@ export class WeightsTable extends View {
     /** @type {string[]} */
     this.labels = [];
     this.place = { layer: 0, head: 0, row: 0, col: 0 };
+    /** @type {import('../first-column.js').ReasonOf} */
+    this.reasonOf = () => null;
     /** @type {import('../words/translate.js').Translate} */
     this.t = (key) => key;
     this.open = false;
@@ -35,6 +38,12 @@ export class WeightsTable extends View {
     </details>`;
   }
 
+  /** A dash where there is no weight, with the reason. @param {number} row  @param {number} col  @param {number} weight */
+  cellText(row, col, weight) {
+    const reason = this.reasonOf(row, col);
+    return reason ? html`<span title=${this.t(`reason_${reason}`)}>–</span>` : weight.toFixed(4);
+  }
+
   /** @param {number} n */
   table(n) {
     const { layer, head, row: chosenRow, col: chosenCol } = this.place;
@@ -47,7 +56,7 @@ export class WeightsTable extends View {
           html`<tr><th scope="row">${token(label)}</th>${Array.from(
             this.weights.subarray(row * n, (row + 1) * n),
             (weight, col) =>
-              html`<td class=${row === chosenRow && col === chosenCol ? 'on' : ''}>${weight.toFixed(4)}</td>`,
+              html`<td class=${row === chosenRow && col === chosenCol ? 'on' : ''}>${this.cellText(row, col, weight)}</td>`,
           )}</tr>`,
       )}</tbody>
     </table></div>`;

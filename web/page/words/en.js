@@ -1,8 +1,10 @@
+import { decoderEn } from './decoder-en.js';
 import { sandboxEn } from './sandbox-en.js';
 
 /** Every sentence of the page in English. Keys are those of zh-Hans.js; {name} is filled in, never concatenated. */
 export const en = {
   ...sandboxEn,
+  ...decoderEn,
   title: 'qkv: look inside every attention head',
   tagline: 'Every attention head of a real transformer, live',
   skip: 'Skip to the heads',
@@ -96,7 +98,6 @@ export const en = {
   stepScale: 'divide, so that scores do not grow with dk',
   stepMask: 'mask: may it look there at all?',
   maskNone: 'nothing is masked: a token may look everywhere',
-  maskHidden: 'masked: this pair is left out',
   stepSoftmax: 'softmax: the row’s scores become shares',
   softmaxNote: 'the row’s maximum is taken off first: no share changes',
   stepContext: 'all values, mixed by the weights',
@@ -145,7 +146,7 @@ export const en = {
   failedKept: 'The model you had stays in use.',
   localFolder: 'Open a model folder…',
   localNote:
-    'A Hugging Face folder (config.json, model.safetensors, tokenizer.json), from your disk; it is not uploaded. You can also drop it on the page.',
+    'A Hugging Face folder (config.json, *.safetensors, tokenizer.json) or one .gguf file, from your disk; it is not uploaded. You can also drop it on the page.',
   modelInfo: 'The model',
   factLayers: 'Layers',
   factHeads: 'Heads per layer',

@@ -1,8 +1,10 @@
+import { decoderZhHans } from './decoder-zh-Hans.js';
 import { sandboxZhHans } from './sandbox-zh-Hans.js';
 
 /** 页面的全部中文句子。键与 en.js 相同；{name} 会被填入。 */
 export const zhHans = {
   ...sandboxZhHans,
+  ...decoderZhHans,
   title: 'qkv：看清每一个注意力头',
   tagline: '真实 Transformer 的每一个注意力头，实时呈现',
   skip: '跳到所有头',
@@ -96,7 +98,6 @@ export const zhHans = {
   stepScale: '相除，使分数不随 dk 增大',
   stepMask: '掩码：允许看那里吗？',
   maskNone: '没有掩码：词元可以看向任何位置',
-  maskHidden: '已掩蔽：这一对不参与计算',
   stepSoftmax: 'softmax：一行的分数变成份额',
   softmaxNote: '先减去该行最大值；份额不变',
   stepContext: '所有的值按权重混合',
@@ -144,7 +145,7 @@ export const zhHans = {
   failedKept: '原来的模型继续使用。',
   localFolder: '打开模型文件夹…',
   localNote:
-    '本机上的 Hugging Face 文件夹（config.json、model.safetensors、tokenizer.json），不会上传。也可以把它拖到页面上。',
+    '本机上的 Hugging Face 文件夹（config.json、*.safetensors、tokenizer.json）或一个 .gguf 文件，不会上传。也可以把它拖到页面上。',
   modelInfo: '模型',
   factLayers: '层数',
   factHeads: '每层头数',
