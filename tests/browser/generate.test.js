@@ -76,6 +76,11 @@ async function generate(page) {
   return (await page.locator('.stream-text b').textContent()) ?? '';
 }
 
+test('no percentage looks exact where it is not', () => {
+  const shares = [0, 0.0005, 0.001, 0.0949, 0.5, 0.994, 0.9967, 0.9995, 1];
+  assert.deepEqual(shares.map(percentOf), ['0', '<0.1', '0.1', '9.5', '50', '99.4', '99.7', '>99.9', '100']);
+});
+
 test('the bars are the engine’s probabilities, and follow the chosen row', async () => {
   const { page, troubles } = await browser.visit();
   assert.equal(await page.locator('.continue').count(), 0);

@@ -73,8 +73,17 @@ function modelDialog(app) {
     </dl>`
         : nothing
     }
-    <p class="load-line">${modelPickers(app)}</p><p class="aside">${t('localNote')}</p>`,
+    <p class="load-line buttons">${modelPickers(app)}${app.isBundled ? nothing : back(app)}</p><p class="aside">${t('localNote')}</p>`,
   );
+}
+
+/** @param {App} app */
+function back(app) {
+  const onClick = (/** @type {Event} */ event) => {
+    /** @type {HTMLElement} */ (event.currentTarget).closest('dialog')?.close();
+    void app.loadBundled();
+  };
+  return html`<button type="button" class="pill" @click=${onClick}>${app.t('backToBundled', { name: app.bundled.name })}</button>`;
 }
 
 /** All of them. @param {App} app */

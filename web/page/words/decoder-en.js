@@ -35,7 +35,9 @@ export const decoderEn = {
   linkModel:
     'This link was made with {name}, a model on somebody’s disk. Open that file again to see the same picture.',
   linkModelKeep: 'Stay with {name}',
-  causalHeadsNote: 'Hatched: what comes later, which this model cannot see.',
+  causalHeadsNote:
+    'Each square is one head’s n × n weights. Rows are layers, columns heads. Hatched: what comes later, which this model cannot see.',
+  backToBundled: 'Back to {name}',
   reason_later: 'masked: a later token',
   reason_window: 'masked: too far back',
   reason_first: 'left out',
