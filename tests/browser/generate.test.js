@@ -248,6 +248,10 @@ test('a real model: tokens stream in, stopping keeps what has come, and every he
   await openModel(page, SMOLLM2, 'q8');
   await typeText(page, 'The capital of France is');
   assert.match((await page.locator('.next-token').first().textContent()) ?? '', /·Paris/);
+  assert.match(
+    (await page.locator('#model-dialog .facts').textContent()) ?? '',
+    /512 tokens on this page; the model itself takes more/,
+  );
   assert.equal(await page.getByRole('gridcell').count(), 270);
   await set(page, 'Tokens', '200');
   await page.getByRole('button', { name: 'Generate' }).click();

@@ -137,9 +137,13 @@ function remarks({ t }, { tokens }) {
 }
 
 /** @param {App} app  @param {{ from: number, to: number }} truncated */
-function truncation({ t, language }, { from, to }) {
+function truncation({ t, language, session }, { from, to }) {
   const number = new Intl.NumberFormat(language);
-  return t('truncated', { from: number.format(from), to: number.format(to), cut: number.format(from - to) });
+  return t(session.isCapped ? 'truncatedHere' : 'truncated', {
+    from: number.format(from),
+    to: number.format(to),
+    cut: number.format(from - to),
+  });
 }
 
 /** @param {App} app */
