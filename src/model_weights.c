@@ -117,8 +117,6 @@ static qkv_status measure(size_t *out_bytes, const qkv_config *config, qkv_preci
 
     QKV_TRY(qkv_config_check(config, err));
     QKV_FAIL_IF(precision >= QKV_PRECISION_COUNT, QKV_ARGUMENT, "precision", precision, QKV_PRECISION_COUNT - 1);
-    QKV_FAIL_IF((int64_t)config->heads * config->head_dim > INT32_MAX / 4, QKV_CONFIG, "heads * head_dim",
-                (double)config->heads * config->head_dim, INT32_MAX / 4);
     qkv_arena_take(&arena, 1, sizeof(qkv_model));
     lay_out(&model, &arena);
     QKV_FAIL_IF(arena.overflow, QKV_MEMORY, "the model does not fit the address space", 0, (double)SIZE_MAX);

@@ -100,6 +100,8 @@ static qkv_status check_input(const qkv_model *model, const qkv_input *input, qk
     run->has_scale = input->has_scale;
     run->scale = input->scale;
     run->temperature = input->temperature;
+    const float cap = model->config.softcap / input->temperature;
+    QKV_FAIL_IF(!(cap <= FLOAT_MAX), QKV_ARGUMENT, "softcap / temperature", cap, FLOAT_MAX);
     for (int32_t l = 0; l < model->config.layers; l++) {
         const float scale = layer_scale(run, l);
         QKV_FAIL_IF(!(__builtin_fabsf(scale) <= FLOAT_MAX), QKV_ARGUMENT, "scale / temperature", scale, 1);

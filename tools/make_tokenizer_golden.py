@@ -6,14 +6,19 @@
 `texts.json` has the strings, shared by all, and pairs of their numbers. `<name>.golden.gz` is JSON: for each text and then
 for each pair [ids, type ids, words, offsets, text decoded without specials]; words has null for added specials, offsets
 are start and end of each token in UTF-16 units, one after the other. The same seed gives the same files.
+
+`normalizers.json` has for each normaliser the sha256 of what it makes of every code point of `spans` by itself and of 1,500
+strings of characters that combine, each followed by a line feed.
 """
 
 import base64
 import gzip
+import hashlib
 import json
 import pathlib
 import random
 import sys
+import unicodedata
 
 import tokenizers
 from make_wordpiece_golden import FIXED, ORDINARY, hostile, utf16
@@ -71,16 +76,39 @@ def case(tokenizer, text, pair=None):
     return [encoding.ids, encoding.type_ids, encoding.word_ids, offsets, tokenizer.decode(encoding.ids)]
 
 
+def combining_strings():
+    rng = random.Random(SEED)
+    points = [p for p in range(0x30000) if unicodedata.decomposition(chr(p)) or unicodedata.combining(chr(p))]
+    points += [*range(0x41, 0x7B), *range(0x1100, 0x1200), 0x600, 0x200D, 0x0D, 0x0A]
+    return ["".join(chr(rng.choice(points)) for _ in range(rng.randint(2, 9))) for _ in range(1500)]
+
+
+def normalizer_sums(charsmap):
+    names = ["NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt"]
+    kinds = {name: getattr(tokenizers.normalizers, name)() for name in names}
+    kinds["Precompiled"] = tokenizers.normalizers.Precompiled(charsmap)
+    spans = [(0, 0x3400), (0xA000, 0xAD00), (0xD7A0, 0xD800), (0xF900, 0x18D00), (0x1B000, 0x20010), (0x2F800, 0x2FA20), (0xE0000, 0xE01F0)]
+    singles = [chr(p) for first, end in spans for p in range(first, end)]
+    strings = combining_strings()
+    sums = {}
+    for name, kind in kinds.items():
+        text = "".join(kind.normalize_str(string) + "\n" for string in [*singles, *strings])
+        sums[name] = hashlib.sha256(text.encode()).hexdigest()
+    return {"spans": spans, "strings": strings, "sha256": sums}
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    charsmap = base64.b64encode(gzip.decompress((folder / "nmt_nfkc.gz").read_bytes())).decode()
+    raw_charsmap = gzip.decompress((folder / "nmt_nfkc.gz").read_bytes())
+    charsmap = base64.b64encode(raw_charsmap).decode()
+    (folder / "normalizers.json").write_text(json.dumps(normalizer_sums(raw_charsmap), separators=(",", ":")) + "\n")
     strings = texts()
     rng = random.Random(SEED)
     pairs = [[rng.randrange(len(strings)), rng.randrange(len(strings))] for _ in range(20)]
     head = {"tokenizers": tokenizers.__version__, "seed": SEED, "texts": strings, "pairs": pairs}
     (folder / "texts.json").write_text(json.dumps(head, indent=0) + "\n")
     for path in sorted(folder.glob("*.json")):
-        if path.name == "texts.json":
+        if path.stem in ("texts", "normalizers"):
             continue
         tokenizer = load(path, charsmap)
         cases = [case(tokenizer, text) for text in strings]

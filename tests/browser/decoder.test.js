@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { after, before, test } from 'node:test';
+import { blockHidden, hidesNothing, maskReason } from '../../web/page/mask.js';
 import { openModel, typeText } from './local_model.js';
 import { tinyFolder } from './tiny_folder.js';
 import { startBrowser, statusOf, waitForStatus } from './visit.js';
@@ -49,6 +50,44 @@ const stepsOf = async (page) =>
 
 /** As the chain writes numbers. @param {number} x */
 const written = (x) => (Math.abs(x) >= 10 ? x.toFixed(3) : x.toFixed(4)).replace('-', '−');
+
+test('a thumbnail’s cell is hatched when every pair under it is masked', () => {
+  for (const [n, s] of [
+    [1, 1],
+    [5, 5],
+    [33, 32],
+    [50, 32],
+    [500, 32],
+    [97, 7],
+  ]) {
+    for (const mask of [
+      { causal: true, reach: n - 1 },
+      { causal: true, reach: 9 },
+      { causal: false, reach: 4 },
+      { causal: false, reach: n - 1 },
+    ]) {
+      const isHidden = blockHidden(mask, n, s);
+      const cellOf = Array.from({ length: n }, (_, i) => {
+        let cell = 0;
+        while (Math.floor(((cell + 1) * n) / s) <= i) cell++;
+        return cell;
+      });
+      const seen = new Set();
+      for (let row = 0; row < n; row++) {
+        for (let col = 0; col < n; col++)
+          if (maskReason(mask, row, col) === null) seen.add(cellOf[row] * s + cellOf[col]);
+      }
+      for (let cell = 0; cell < s * s; cell++) {
+        assert.equal(
+          isHidden(Math.floor(cell / s), cell % s),
+          !seen.has(cell),
+          `${n} ${s} ${JSON.stringify(mask)} ${cell}`,
+        );
+      }
+      if (hidesNothing(mask, n)) assert.equal(seen.size, s * s);
+    }
+  }
+});
 
 test('later tokens are hatched, in the matrix and in the thumbnails, and are no weight of 0', async () => {
   const { page, troubles } = await visitModel('llama', TEXT, '#theme=light');

@@ -76,6 +76,11 @@ async function generate(page) {
   return (await page.locator('.stream-text b').textContent()) ?? '';
 }
 
+test('no percentage looks exact where it is not', () => {
+  const shares = [0, 0.0005, 0.001, 0.0949, 0.5, 0.994, 0.9967, 0.9995, 1];
+  assert.deepEqual(shares.map(percentOf), ['0', '<0.1', '0.1', '9.5', '50', '99.4', '99.7', '>99.9', '100']);
+});
+
 test('the bars are the engine’s probabilities, and follow the chosen row', async () => {
   const { page, troubles } = await browser.visit();
   assert.equal(await page.locator('.continue').count(), 0);
@@ -243,6 +248,10 @@ test('a real model: tokens stream in, stopping keeps what has come, and every he
   await openModel(page, SMOLLM2, 'q8');
   await typeText(page, 'The capital of France is');
   assert.match((await page.locator('.next-token').first().textContent()) ?? '', /·Paris/);
+  assert.match(
+    (await page.locator('#model-dialog .facts').textContent()) ?? '',
+    /512 tokens on this page; the model itself takes more/,
+  );
   assert.equal(await page.getByRole('gridcell').count(), 270);
   await set(page, 'Tokens', '200');
   await page.getByRole('button', { name: 'Generate' }).click();

@@ -51,11 +51,9 @@ test('before loading, the page says what a model is and what each precision woul
   const text = (await dialog.textContent()) ?? '';
   assert.ok(text.includes(`${layers} layers × ${heads} heads`) && text.includes(`${kvHeads} key/value heads`), text);
   const sizes = await dialog.locator('.precision .size').allTextContents();
-  const wanted = [bytes.f32, bytes.f32, bytes.q10, bytes.q8].map((count) => `${((count ?? 0) / 1e6).toFixed(1)} MB`);
-  assert.deepEqual(
-    sizes,
-    wanted.map((size) => size.replace('.0 MB', ' MB')),
-  );
+  const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 });
+  const wanted = [bytes.f32, bytes.f32, bytes.q10, bytes.q8].map((count) => `${number.format((count ?? 0) / 1e6)} MB`);
+  assert.deepEqual(sizes, wanted);
   assert.equal(await page.getByRole('button', { name: /^all-MiniLM/ }).count(), 1);
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
@@ -73,6 +71,9 @@ test('the precision that was chosen is the one that is loaded, and the address n
   await page.locator('.model').click();
   const facts = await page.locator('#model-dialog .facts').textContent();
   assert.match(facts ?? '', /decoder[\s\S]*Key\/value heads\s*1[\s\S]*Weights in memory/);
+  await page.getByRole('button', { name: 'Back to all-MiniLM-L6-v2' }).click();
+  await page.waitForFunction(() => globalThis.qkv?.model.info.family === 'bert' && globalThis.qkv.run);
+  await page.waitForFunction(() => !location.hash.includes('model='));
   assert.deepEqual(troubles, []);
 });
 

@@ -25,6 +25,12 @@ test('no value makes an error that cannot be made, or a message of a megabyte', 
   assert.match(new QkvError('argument', 'it', { got: Number.NaN }).message, /NaN/);
 });
 
+test('nothing out of a file steers a terminal, breaks the line or turns the text around', () => {
+  const { message } = new QkvError('format', 'key \u009b31m\n', { got: '\u007f\u202eabc\u2028', want: 'a\ud800b 漢é' });
+  const shown = '"\\u007f\\u202eabc\\u2028"';
+  assert.equal(message, `key \\u009b31m\\u000a: got ${shown}, want a\\ud800b 漢é`);
+});
+
 test('what is no plain data is named by its kind', () => {
   const shown = [Promise.resolve(1), () => 1, 101n, new Map(), new Uint8Array(3), new ArrayBuffer(1), new Error('x')];
   assert.deepEqual(

@@ -187,6 +187,26 @@ static void test_logits(void) {
     tiny_free(&headless);
 }
 
+/* Numbers that leave the range of float where they meet. */
+static void test_temperatures(void) {
+    static const float scales[] = {1.0f, 1e30f, 1e-30f}, temperatures[] = {1e-39f, 1e-20f, 1e20f};
+    static const int fine[3][3] = {{0, 1, 1}, {0, 0, 1}, {0, 1, 1}}; /* tiny_decoder has a cap of 3 */
+    const int32_t ids[4] = {0}, length = 4;
+    tiny_model t = tiny_make(tiny_decoder, QKV_PRECISION_F32, 1);
+
+    for (int i = 0; i < 9; i++) {
+        const qkv_input input = {.ids = ids,
+                                 .lengths = &length,
+                                 .sequences = 1,
+                                 .has_scale = 1,
+                                 .scale = scales[i / 3],
+                                 .temperature = temperatures[i % 3]};
+        CHECK((qkv_run_bytes(t.model, &input, NULL) > 0) == fine[i / 3][i % 3], "scale %g, temperature %g",
+              (double)input.scale, (double)input.temperature);
+    }
+    tiny_free(&t);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 
 /* tiny_make and tiny_run take exactly what is asked for, so that the sanitizer sees a byte too few; a byte less is refused. */
@@ -231,5 +251,6 @@ int main(void) {
     }
     test_places();
     test_logits();
+    test_temperatures();
     return check_summary("inspect");
 }

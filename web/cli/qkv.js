@@ -93,7 +93,8 @@ async function write(model, input, options) {
   const start = performance.now();
   const closed = new AbortController();
   process.stdout.on('error', (error) => closed.abort(error));
-  const onToken = (/** @type {import('qkv').NewToken} */ { text }) => void process.stdout.write(text);
+  const onToken = (/** @type {import('qkv').NewToken} */ { text }) =>
+    void process.stdout.write(process.stdout.isTTY ? withoutControls(text) : text);
   try {
     const run = await model.generate(input, { ...options, onToken, signal: closed.signal });
     await print('\n');
@@ -104,6 +105,14 @@ async function write(model, input, options) {
     checkOutput(closed.signal.reason);
     return null;
   }
+}
+
+/**
+ * A model may have learnt to write escape sequences, which a terminal would obey.
+ * @param {string} text
+ */
+function withoutControls(text) {
+  return text.replace(/(?![\n\t])\p{Cc}/gu, '\ufffd');
 }
 
 /**
@@ -125,7 +134,7 @@ function nextList(tokens, isJson) {
   if (isJson) return `${JSON.stringify(tokens)}\n`;
   const lines = tokens.map(({ text, probability }) => {
     const percent = (probability * 100).toFixed(2).padStart(6);
-    return `${percent} %  ${JSON.stringify(text)}\n`;
+    return `${percent} %  ${withoutControls(JSON.stringify(text))}\n`;
   });
   return lines.join('');
 }

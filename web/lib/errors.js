@@ -33,6 +33,11 @@ export const ERROR_CODES = Object.freeze({
 /** @typedef {{ name: string, code: string, what: string, got?: unknown, want?: unknown, message: string }} PlainError */
 
 const LONGEST_VALUE = 120;
+/** What would steer a terminal, break the line or turn the text around, and halves of characters. */
+const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** @param {string} char @returns {string} as JSON escapes it */
+const escaped = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
  * A value as it appears in a message: short, on one line, strings quoted, what is no plain data by its kind. `want` is
@@ -90,10 +95,8 @@ export class QkvError extends Error {
     if (got !== undefined) found.push(`got ${show(got)}`);
     if (want !== undefined) found.push(`want ${show(want, true)}`);
     const sentence = found.length > 0 ? `${what}: ${found.join(', ')}` : what;
-    super(
-      fix === undefined ? sentence : `${sentence.replace(/\.$/, '')}. ${fix}`,
-      cause === undefined ? {} : { cause },
-    );
+    const message = fix === undefined ? sentence : `${sentence.replace(/\.$/, '')}. ${fix}`;
+    super(message.replace(UNSEEN, escaped), cause === undefined ? {} : { cause });
     this.name = 'QkvError';
     this.code = code;
     this.what = what;

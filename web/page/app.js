@@ -52,9 +52,13 @@ export class App {
   /** Milliseconds the newest picture took, from the text to the screen. */
   #lastTime = 0;
 
-  /** @param {HTMLElement} root */
-  constructor(root) {
+  /**
+   * @param {HTMLElement} root
+   * @param {import('./session.js').Order} bundled the model beside the page
+   */
+  constructor(root, bundled) {
     this.root = root;
+    this.bundled = bundled;
     this.store = createStore(window);
     this.session = new Session(() => this.render());
     this.generation = new Generation(this.session, () => this.render());
@@ -136,6 +140,13 @@ export class App {
   /** @param {import('./session.js').Order} order */
   async load(order) {
     if (await this.session.load(order)) await this.#adopt();
+  }
+
+  /** From a model of the disk back to the one beside the page. */
+  async loadBundled() {
+    if (!(await this.session.load(this.bundled))) return;
+    this.store.set({ model: '' });
+    await this.#adopt();
   }
 
   async retry() {

@@ -1,7 +1,7 @@
 /** What the model's head says: which tokens come next, or fit in a gap, and a text that goes on by itself. */
 import { html, nothing } from 'lit';
 import { LIMITS } from './hash.js';
-import { isolated, phrase } from './words/isolated.js';
+import { phrase } from './words/isolated.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {keyof typeof LIMITS} Setting */
@@ -71,7 +71,7 @@ function stream(app) {
     <p class="stream-text" dir="auto" aria-busy=${phase === 'running'}><span class="stream-prompt">${tailOf(state.text)}</span><b>${text}</b></p>
     <p class="stream-line"><span class="dim" aria-live="polite">${phase === 'running' ? t('generating') : said}</span>
       ${phase === 'running' ? html`<span class="dim" aria-hidden="true">${said}</span>` : nothing}
-      ${phase === 'running' || text === '' ? nothing : html`<button type="button" class="link" title=${isolated(t('keepTextHint'))} @click=${() => app.keepText()}>${t('keepText')}</button>`}</p>
+      ${phase === 'running' || text === '' ? nothing : html`<button type="button" class="link" title=${t('keepTextHint')} @click=${() => app.keepText()}>${t('keepText')}</button>`}</p>
   </div>`;
 }
 

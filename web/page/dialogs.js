@@ -67,14 +67,23 @@ function modelDialog(app) {
       ${fact('factFamily', info.family)}${fact('factKind', t(info.kinds[0] === 'decoder' ? 'kindDecoder' : 'kindEncoder'))}
       ${fact('factLayers', info.layers)}${fact('factHeads', info.heads)}${info.kvHeads < info.heads ? fact('factKvHeads', info.kvHeads) : nothing}${fact('factDk', info.headDim)}${fact('factWidth', info.width)}
       ${fact('factParameters', count.format(info.parameters))}${fact('factVocab', count.format(info.vocab))}
-      ${fact('factMaxTokens', t('factTokens', { n: count.format(info.maxTokens) }))}
+      ${fact('factMaxTokens', t(session.isCapped ? 'factTokensHere' : 'factTokens', { n: count.format(info.maxTokens) }))}
       ${fact('factPrecision', t(`precision_${info.precision}`))}${fact('factMemory', t('megabytes', { mb: count.format(Math.round(info.bytes / 1e5) / 10) }))}${fact('factError', measuredError(app, info))}
       ${info.licence ? fact('factLicence', info.licence) : nothing}
     </dl>`
         : nothing
     }
-    <p class="load-line">${modelPickers(app)}</p><p class="aside">${t('localNote')}</p>`,
+    <p class="load-line buttons">${modelPickers(app)}${app.isBundled ? nothing : back(app)}</p><p class="aside">${t('localNote')}</p>`,
   );
+}
+
+/** @param {App} app */
+function back(app) {
+  const onClick = (/** @type {Event} */ event) => {
+    /** @type {HTMLElement} */ (event.currentTarget).closest('dialog')?.close();
+    void app.loadBundled();
+  };
+  return html`<button type="button" class="pill" @click=${onClick}>${app.t('backToBundled', { name: app.bundled.name })}</button>`;
 }
 
 /** All of them. @param {App} app */

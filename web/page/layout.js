@@ -137,9 +137,13 @@ function remarks({ t }, { tokens }) {
 }
 
 /** @param {App} app  @param {{ from: number, to: number }} truncated */
-function truncation({ t, language }, { from, to }) {
+function truncation({ t, language, session }, { from, to }) {
   const number = new Intl.NumberFormat(language);
-  return t('truncated', { from: number.format(from), to: number.format(to), cut: number.format(from - to) });
+  return t(session.isCapped ? 'truncatedHere' : 'truncated', {
+    from: number.format(from),
+    to: number.format(to),
+    cut: number.format(from - to),
+  });
 }
 
 /** @param {App} app */
@@ -155,7 +159,7 @@ function headsPane(app) {
   const { t, picture, shape, place, state, theme } = app;
   return html`<section class="pane heads-pane" id="heads" aria-labelledby="heads-title">
     <h2 id="heads-title">${t('allHeads')}</h2>
-    <p class="s">${t('allHeadsNote')}${shape.causal ? html` ${t('causalHeadsNote')}` : nothing}</p>
+    <p class="s">${t(shape.causal ? 'causalHeadsNote' : 'allHeadsNote')}</p>
     <qkv-heads class="view" .overview=${picture?.overview ?? null} .masks=${picture?.masks ?? NO_MASKS} .count=${picture?.tokens.length ?? 0} .shape=${shape} .place=${place} .scale=${state.scale} .theme=${theme} .t=${t}
       @pick-head=${(/** @type {CustomEvent<{ layer: number, head: number }>} */ event) => app.pickHead(event.detail)}></qkv-heads>
     <div class="findings">

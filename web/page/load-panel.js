@@ -55,7 +55,7 @@ function stopped(app) {
     <h2>${failed ? t('failedModel') : t('cancelled')}</h2>
     ${failed && session.loadError ? troubleNote(t, session.loadError, { role: 'alert' }) : nothing}
     ${session.model ? html`<p>${t('failedKept')}</p>` : nothing}
-    <p class="load-line">${session.asked ? html`<button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>` : nothing}${modelPickers(app)}
+    <p class="load-line buttons">${session.asked ? html`<button type="button" class="pill strong" @click=${() => app.retry()}>${t('retry')}</button>` : nothing}${modelPickers(app)}
       ${session.model ? html`<button type="button" class="pill" @click=${() => session.dismiss()}>${t('close')}</button>` : nothing}</p>
     <p class="aside">${t('localNote')}</p>`;
 }
@@ -84,5 +84,5 @@ export function missingModel(app) {
   const { t, session, state } = app;
   if (session.phase !== 'ready' || state.model === '' || state.model === session.linkName) return nothing;
   return html`<div class="note missing-model" aria-live="polite"><p>${phrase(t, 'linkModel', { name: state.model })}</p>
-    <p class="load-line">${modelPickers(app)}<button type="button" class="pill" @click=${() => app.choose({ model: session.linkName })}>${t('linkModelKeep', { name: session.name })}</button></p></div>`;
+    <p class="load-line buttons">${modelPickers(app)}<button type="button" class="pill" @click=${() => app.choose({ model: session.linkName })}>${t('linkModelKeep', { name: session.name })}</button></p></div>`;
 }

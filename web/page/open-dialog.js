@@ -65,8 +65,11 @@ function tooLarge(app) {
   return t('errorMemoryOf', { needed: megabytes(app, Math.min(...sizes)), free: megabytes(app, free) });
 }
 
-/** @param {App} app  @param {number} bytes */
+/** Whole megabytes; of less than ten, two digits. @param {App} app  @param {number} bytes */
 function megabytes({ language }, bytes) {
   const mb = bytes / MEGABYTE;
-  return new Intl.NumberFormat(language, { maximumFractionDigits: mb < 10 ? 1 : 0 }).format(mb);
+  return new Intl.NumberFormat(
+    language,
+    mb < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 },
+  ).format(mb);
 }

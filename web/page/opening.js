@@ -66,8 +66,14 @@ export class Opening {
 
   /** What to load. @returns {Order} */
   order() {
-    const maxTokens = Math.min(MOST_TOKENS, this.preview?.maxTokens ?? MOST_TOKENS);
-    const options = { precision: this.choice, maxTokens };
-    return { source: this.#files, name: this.name, linkName: linkName(this.name), options };
+    const own = this.preview?.maxTokens ?? MOST_TOKENS;
+    const options = { precision: this.choice, maxTokens: Math.min(MOST_TOKENS, own) };
+    return {
+      source: this.#files,
+      name: this.name,
+      linkName: linkName(this.name),
+      isCapped: own > MOST_TOKENS,
+      options,
+    };
   }
 }

@@ -76,12 +76,12 @@ const BEGINNINGS = [
   { word: 'presetCopy', text: 'The grey fox met Lena Brandt. Later that day the grey fox met Lena' },
   { word: 'presetStory', text: 'Once upon a time, in a small village by the sea, there lived' },
 ];
-/** These are about the tokens of the bundled model. @type {readonly string[]} */
-const ITS_OWN = ['presetSink', 'presetPieces'];
+/** Texts that show something in any model; the others are about the tokens or the heads of the bundled one. @type {readonly string[]} */
+const FOR_ALL = ['presetIt', 'presetAgain', 'presetPrevious', 'presetCode', 'presetChinese', 'presetLong'];
 
 /** @param {'bundled' | 'encoder' | 'decoder'} kind of the model */
 export function presetsFor(kind) {
   if (kind === 'bundled') return PRESETS;
-  const others = PRESETS.filter(({ word }) => !ITS_OWN.includes(word));
+  const others = PRESETS.filter(({ word }) => FOR_ALL.includes(word));
   return kind === 'decoder' ? [...BEGINNINGS, ...others] : others;
 }

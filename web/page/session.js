@@ -11,8 +11,9 @@ import { tokenLabel } from './words/piece-label.js';
 /** @typedef {import('./troubles.js').Trouble} Trouble */
 /** @typedef {{ loaded: number, total: number | null, bytesPerSecond: number }} Progress */
 /** @typedef {'loading' | 'ready' | 'failed' | 'cancelled'} Phase */
-/** What to load. linkName: of a model from the disk, for the address; '': the one beside the page
- * @typedef {{ source: string | File[], name: string, linkName: string, options?: Pick<import('qkv').LoadModelOptions, 'precision' | 'maxTokens'> }} Order */
+/** What to load. linkName: of a model from the disk, for the address; '': the one beside the page.
+ * isCapped: the model itself takes longer texts than the page does
+ * @typedef {{ source: string | File[], name: string, linkName: string, isCapped?: boolean, options?: Pick<import('qkv').LoadModelOptions, 'precision' | 'maxTokens'> }} Order */
 /** A model, and what pictures of it need. @typedef {{ model: Model, shape: import('./picture.js').Shape }} Loaded */
 
 /** @param {unknown} error */
@@ -64,6 +65,8 @@ export class Session {
   name = '';
   /** Of the model in use, for the address. */
   linkName = '';
+  /** The model in use takes longer texts than the page does. */
+  isCapped = false;
   /** What can be tried again. @type {Order | null} */
   asked = null;
   /** @type {AbortController | null} */
@@ -135,11 +138,11 @@ export class Session {
   }
 
   /** @param {Loaded} loaded  @param {Order} order */
-  #become(loaded, { name, linkName }) {
+  #become(loaded, { name, linkName, isCapped = false }) {
     this.#running?.abort();
     this.model?.dispose();
     this.#loaded = loaded;
-    Object.assign(this, { name, linkName, phase: 'ready', progress: null, runError: null });
+    Object.assign(this, { name, linkName, isCapped, phase: 'ready', progress: null, runError: null });
     this.#loading = null;
     this.onChange();
   }

@@ -7,7 +7,8 @@ import { QkvError } from 'qkv';
 import { FilesProblem } from './local-files.js';
 
 /** @typedef {import('./words/translate.js').WordKey} WordKey */
-/** @typedef {{ key: WordKey, values: Record<string, string | number>, detail: string }} Trouble */
+/** detail: what the library says, '' where the page itself refused
+ * @typedef {{ key: WordKey, values: Record<string, string | number>, detail: string }} Trouble */
 
 const MEGABYTE = 1e6;
 const TOKENIZER = 'tokenizer.json';
@@ -50,7 +51,7 @@ function sentenceOf({ code, what, got, want }, file, status) {
 /** @param {unknown} error  @returns {Trouble} */
 export function troubleOf(error) {
   const detail = error instanceof Error ? error.message : String(error);
-  if (error instanceof FilesProblem) return { key: error.key, values: error.values, detail };
+  if (error instanceof FilesProblem) return { key: error.key, values: error.values, detail: '' };
   if (!(error instanceof QkvError)) return { key: 'errorOther', values: {}, detail };
   const { code, what, got, want } = error;
   const file = FILE.exec(what)?.[1];
@@ -73,6 +74,6 @@ export function troubleOf(error) {
 export function troubleNote(t, { key, values, detail }, { title, role } = {}) {
   return html`<div class="note bad">
     <p role=${role ?? nothing}>${title ? html`<b>${t(title)}</b> ` : nothing}${t(key, values)}</p>
-    <details><summary>${t('details')}</summary><p lang="en">${detail}</p></details>
+    ${detail ? html`<details><summary>${t('details')}</summary><p lang="en">${detail}</p></details>` : nothing}
   </div>`;
 }

@@ -4,7 +4,7 @@ import { QkvError } from '../errors.js';
 /** @typedef {Record<string, unknown>} Json */
 
 const FILE = 'tokenizer.json';
-export const MAX_NESTING = 8;
+const MAX_NESTING = 8;
 const MAX_STEPS = 64;
 
 /** @param {string} key @param {unknown} got @param {string} want @param {string} [fix] @returns {QkvError} */

@@ -7,9 +7,10 @@ import { View } from './view.js';
 /** Two digits that never round to all or nothing. @param {number} probability */
 export function percentOf(probability) {
   const percent = 100 * probability;
+  if (percent === 0 || percent === 100) return String(percent);
   if (percent < 0.1) return '<0.1';
-  if (percent > 99.9 && percent < 100) return '>99.9';
-  return percent.toFixed(percent < 10 ? 1 : 0);
+  if (percent > 99.9) return '>99.9';
+  return percent.toFixed(percent < 10 || percent > 99 ? 1 : 0);
 }
 
 export class TokenBars extends View {

@@ -5,6 +5,8 @@ export const decoderEn = {
   presetCopy: 'copying a name',
   presetStory: 'a story',
   tokensNew: '{n} tokens, {added} of them new · computed on this device',
+  truncatedHere: 'The text has {from} tokens, this page shows {to}: the last {cut} ordinary tokens were left out.',
+  factTokensHere: '{n} tokens on this page; the model itself takes more',
   kindEncoder: 'encoder: a token sees all others',
   kindDecoder: 'decoder: a token sees itself and what came before',
   kvHeads: '{n} key/value heads',
@@ -35,7 +37,9 @@ export const decoderEn = {
   linkModel:
     'This link was made with {name}, a model on somebody’s disk. Open that file again to see the same picture.',
   linkModelKeep: 'Stay with {name}',
-  causalHeadsNote: 'Hatched: what comes later, which this model cannot see.',
+  causalHeadsNote:
+    'Each square is one head’s n × n weights. Rows are layers, columns heads. Hatched: what comes later, which this model cannot see.',
+  backToBundled: 'Back to {name}',
   reason_later: 'masked: a later token',
   reason_window: 'masked: too far back',
   reason_first: 'left out',
@@ -70,7 +74,7 @@ export const decoderEn = {
   nextNote: 'the likeliest tokens; follows the chosen row; click to go on from there',
   nextGapNote: 'the likeliest tokens; for the mask token, else the chosen row; click to put one in',
   nextAdd: 'Go on with {token}',
-  nextPart: '{token} is a part of a character and cannot be added alone',
+  nextPart: '{token} is no text that could be added: a part of a character, or a token without a text',
   generate: 'Generate',
   stop: 'Stop',
   setTokens: 'Tokens',
