@@ -158,7 +158,7 @@ static int is_alone(void) {
 int32_t qkv_pool_parts(int32_t most, double work) {
     int32_t parts = pool.slots * PARTS_A_THREAD;
 
-    if (pool.slots == 1 || work < LEAST_WORK || is_alone()) return 1;
+    if (pool.slots == 1 || is_alone()) return 1;
     if (work < parts * LEAST_WORK) parts = (int32_t)(work / LEAST_WORK) + 1;
     if (parts > most) parts = most;
     if (parts > pool.slots) parts -= parts % pool.slots; /* as many for each */

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { createCore, createEngine, liveCore } from '../../web/lib/engine.js';
+import { ABI, createCore, createEngine, liveCore } from '../../web/lib/engine.js';
 import { qkvError } from './golden.js';
 import { tinyFiles } from './tiny_model.js';
 
 const I32 = 127;
 const [FUNCTION, MEMORY] = [0, 2];
 const ABOUT =
-  'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nkinds\nstages\nstats\nconfig\ninput\noperator\nslots\n';
+  'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nactivations\nkinds\nstages\nstats\nconfig\ninput\noperator\nslots\n';
 
 /** @param {number[]} content */
 const sized = (content) => [...leb(content.length), ...content];
@@ -53,7 +53,7 @@ const constant = (/** @type {number} */ value) => [65, value];
 const UNREACHABLE = [0];
 const CALL_ITSELF = [16, 3];
 const FUNCTIONS = {
-  qkv_abi: constant(1),
+  qkv_abi: constant(ABI),
   qkv_describe: constant(8),
   qkv_heap_used: constant(5),
   qkv_deep: CALL_ITSELF,

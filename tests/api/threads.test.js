@@ -298,6 +298,18 @@ test('a thread that is terminated while the model computes: a result or an error
   }
 });
 
+test('between calls the threads take no time', async () => {
+  const engine = await init({ threads: 3 });
+  const model = await loadModel(tinyFiles(), { engine });
+  await model.forward({ ids: randomIds(seeded(5), 80, 73) });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const before = process.cpuUsage();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 250_000, `${user + system} microseconds of 500,000`);
+  engine.dispose();
+});
+
 test('the threads end with the engine', async () => {
   const { result: engine, workers } = await watchWorkers(() => init({ threads: 3 }));
   assert.equal(workers.length, 2);

@@ -210,8 +210,8 @@ export const ATTENTION_MUTANTS = [
     test: 'reference_test',
     breaks: 'all heads write to the first columns',
     file: 'block.c',
-    line: 'float *out = b->scratch->context + column + (size_t)from * stride;',
-    becomes: 'float *out = b->scratch->context + (size_t)(s->first + from) * stride;',
+    line: 'float *out = b->scratch->context + column + (size_t)row0 * stride;',
+    becomes: 'float *out = b->scratch->context + (size_t)(s->first + row0) * stride;',
   },
   {
     part: 'concat',

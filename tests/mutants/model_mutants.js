@@ -233,8 +233,8 @@ export const MODEL_MUTANTS = [
     test: 'append_test',
     breaks: 'new tokens take the contexts of the first ones',
     file: 'block.c',
-    line: 'qkv_attention_context(&a, from, s->length - from, out, stride, NULL, &b->scratch->attention);',
-    becomes: 'qkv_attention_context(&a, 0, s->length - from, out, stride, NULL, &b->scratch->attention);',
+    line: 'qkv_attention_context(&a, row0, rows, out, stride, NULL, &b->scratch[slot].attention);',
+    becomes: 'qkv_attention_context(&a, 0, rows, out, stride, NULL, &b->scratch[slot].attention);',
   },
   {
     part: 'head',
@@ -257,8 +257,8 @@ export const MODEL_MUTANTS = [
     test: 'inspect_test',
     breaks: 'positions count from the first sequence',
     file: 'logits.c',
-    line: 'qkv_run_final(run, s->first + last, 1, run->scratch.normed);',
-    becomes: 'qkv_run_final(run, last, 1, run->scratch.normed);',
+    line: 'qkv_run_final(run, s->first + last, 1, run->scratch->normed);',
+    becomes: 'qkv_run_final(run, last, 1, run->scratch->normed);',
   },
   {
     part: 'head',
