@@ -148,7 +148,14 @@ test('Gemma multiplies its token rows and shifts its norms; GGUF files have shif
   } = engineOf('gemma2', { query_pre_attn_scalar: 64, num_hidden_layers: 1 });
   assert.deepEqual([[...(scales ?? [])], softcap, cap], [[0.125], 50, 30]);
   assert.equal(engineOf('gemma2', { attn_logit_softcapping: null }).softcap, 0);
-  assert.equal(engineOf('gemma3_text').softcap, 0);
+  const caps = { attn_logit_softcapping: 50, final_logit_softcapping: 30 };
+  for (const [changes, want] of /** @type {const} */ ([
+    [{}, 0],
+    [caps, 30],
+  ])) {
+    const third = engineOf('gemma3_text', changes);
+    assert.deepEqual([third.softcap, third.logit_softcap], [0, want]);
+  }
 });
 
 test('GPT-2 may divide the scores of a layer by its number', () => {
