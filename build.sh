@@ -246,7 +246,7 @@ run_tests() {
     ((failed == 0))
 }
 
-fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new lands in build/fuzz/found/, crashes in build/fuzz/
+fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new lands in build/fuzz/found/, crashes beside it
     local seconds=${1:-60} source target
     need_test_tools
     [ -e build/fuzz/build.ninja ] || cmake --preset fuzz
@@ -258,6 +258,8 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
         "build/fuzz/$target" -max_total_time="$seconds" -max_len=900 -len_control=0 -timeout=20 -print_final_stats=1 \
             -artifact_prefix=build/fuzz/ "build/fuzz/found/$target" "tests/fuzz/corpus/${target#fuzz_}"
     done
+    npm_packages
+    node tests/fuzz/js/run.js --seconds "$seconds"
 }
 
 usage() {
@@ -267,7 +269,7 @@ usage() {
 ./build.sh serve    serve the built page on http://127.0.0.1:8080/ (HOST and PORT change that)
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
-./build.sh fuzz [S]  run the fuzz targets of the engine, S seconds each (60)
+./build.sh fuzz [S]  fuzz the engine and the parsers, S seconds for each target (60)
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
 TEXT

@@ -148,7 +148,14 @@ test('Gemma multiplies its token rows and shifts its norms; GGUF files have shif
   } = engineOf('gemma2', { query_pre_attn_scalar: 64, num_hidden_layers: 1 });
   assert.deepEqual([[...(scales ?? [])], softcap, cap], [[0.125], 50, 30]);
   assert.equal(engineOf('gemma2', { attn_logit_softcapping: null }).softcap, 0);
-  assert.equal(engineOf('gemma3_text').softcap, 0);
+  const caps = { attn_logit_softcapping: 50, final_logit_softcapping: 30 };
+  for (const [changes, want] of /** @type {const} */ ([
+    [{}, 0],
+    [caps, 30],
+  ])) {
+    const third = engineOf('gemma3_text', changes);
+    assert.deepEqual([third.softcap, third.logit_softcap], [0, want]);
+  }
 });
 
 test('GPT-2 may divide the scores of a layer by its number', () => {
@@ -260,8 +267,17 @@ const REFUSED = [
     /num_attention_heads: got 32, want a multiple of num_key_value_heads.* 5/,
   ],
   ['llama', { num_key_value_heads: 64 }, 'config', /num_attention_heads: got 32/],
-  ['llama', { head_dim: 7 }, 'config', /partial_rotary_factor: .*want a share of the 7 components/],
-  ['llama', { rope_scaling: { type: 'mrope' } }, 'unsupported', /rope_scaling: rope_type: got .*want default, dynamic/],
+  ['llama', { head_dim: 7 }, 'config', /config\.json: head_dim: got 7, want an even number of components a head/],
+  ['gpt_neox', { num_attention_heads: 256, hidden_size: 768, rotary_pct: 1 }, 'config', /: hidden_size: .*they are 3/],
+  ['llama', { partial_rotary_factor: 0.001 }, 'config', /partial_rotary_factor: got 0.001, want a share that leaves/],
+  ['llama', { rope_scaling: { type: 'su' } }, 'unsupported', /rope_scaling: type: got "su", want default, dynamic/],
+  [
+    'llama',
+    { rope_scaling: { rope_type: 'mrope', type: 'linear' } },
+    'unsupported',
+    /rope_scaling: rope_type: got "mrope"/,
+  ],
+  ['llama', { rope_parameters: { rope_type: 5 } }, 'unsupported', /rope_parameters: rope_type: got 5/],
   ['llama', { rope_scaling: { rope_type: 'linear' } }, 'config', /rope_scaling: factor: got "nothing"/],
   ['llama', { rope_scaling: { rope_type: 'llama3', factor: 8 } }, 'config', /low_freq_factor/],
   ['llama', { rope_theta: 0 }, 'config', /rope_theta: got 0/],

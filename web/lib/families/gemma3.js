@@ -16,16 +16,16 @@ export const gemma3 = {
     const every = c.size('sliding_window_pattern', { max: 1_000, missing: 6 });
     const kinds = layerKinds(c, sizes.layers, (layer) => (layer + 1) % every !== 0);
     const near = { layerType: 'sliding_attention', thetaKey: 'rope_local_base_freq', theta: 10_000, isScaled: false };
-    const cap = (/** @type {string} */ key) =>
-      (c.raw(key) ?? null) === null ? 0 : c.number(key, { above: 0, max: 1e6 });
+    const key = 'final_logit_softcapping';
     return {
       ...gemma2.config(c, sizes),
       ...ropeFields(c, [ropeSet(c, sizes, { layerType: 'full_attention', theta: 1e6 }), ropeSet(c, sizes, near)]),
       rope_of_layer: Int32Array.from(kinds, (kind) => Number(kind === 'sliding_attention')),
       windows: slidingWindows(c, kinds, 4096),
       qk_norm: 1,
-      softcap: cap('attn_logit_softcapping'),
-      logit_softcap: cap('final_logit_softcapping'),
+      // Configs carry attn_logit_softcapping on from Gemma 2; transformers does not read it here.
+      softcap: 0,
+      logit_softcap: (c.raw(key) ?? null) === null ? 0 : c.number(key, { above: 0, max: 1e6 }),
     };
   },
   layerNames: { ...gemma2.layerNames, q_norm: 'self_attn.q_norm', k_norm: 'self_attn.k_norm' },

@@ -52,9 +52,10 @@ const KINDS = {
 export function ropeSet(config, { head_dim: headDim, positions }, rule = {}) {
   const { thetaKey = 'rope_theta', theta = 10_000, partialKey = 'partial_rotary_factor', partial = 1 } = rule;
   const reader = parametersOf(config, rule);
-  const kind = reader.raw('rope_type') ?? reader.raw('type') ?? 'default';
+  const kindKey = (reader.raw('rope_type') ?? null) === null ? 'type' : 'rope_type';
+  const kind = reader.raw(kindKey) ?? 'default';
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
-    throw reader.wrong('rope_type', Object.keys(KINDS).join(', '), 'unsupported');
+    throw reader.wrong(kindKey, Object.keys(KINDS).join(', '), 'unsupported');
   }
   const source = (/** @type {string} */ own, /** @type {string} */ old) =>
     (reader.raw(own) ?? null) === null ? { from: config, key: old } : { from: reader, key: own };
@@ -62,8 +63,12 @@ export function ropeSet(config, { head_dim: headDim, positions }, rule = {}) {
   const share = source('partial_rotary_factor', partialKey);
   const part = share.from.number(share.key, { above: 0, max: 1, missing: partial });
   const dim = Math.trunc(headDim * part);
-  if (dim < 1 || dim + (dim % 2) > headDim) {
-    throw share.from.wrong(share.key, `a share of the ${headDim} components of a head that makes an even number`);
+  if (dim < 1)
+    throw share.from.wrong(share.key, `a share that leaves one or more of the ${headDim} components of a head`);
+  if (dim + (dim % 2) > headDim) {
+    const key = (config.raw('head_dim') ?? null) === null ? 'hidden_size' : 'head_dim';
+    const want = `an even number of components a head, which turn in pairs; they are ${headDim}`;
+    throw config.wrong(key, want);
   }
   const turns = base.from.number(base.key, { above: 1, max: LARGEST.theta, missing: theta });
   const original = () => originalContext(config, reader, positions);
