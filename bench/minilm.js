@@ -52,12 +52,12 @@ for (const { engine, best, held } of contenders) {
   console.log(`\n${threads === 1 ? 'one thread' : `${threads} threads`} (${wasmBytes} bytes)`);
   console.log('tokens        ms   GFLOP/s   faster by   bytes of the run   bytes a token');
   for (const n of lengths) {
-    const time = /** @type {number} */ (best.get(n));
+    const [first, time] = [contenders[0].best, best].map((times) => times.get(n) ?? Number.NaN);
     const columns = [
       String(n).padStart(6),
       time.toFixed(2).padStart(9),
       (flops(n) / time / 1e6).toFixed(1).padStart(9),
-      /** @type {number} */ ((contenders[0].best.get(n)) / time).toFixed(2).padStart(11),
+      (first / time).toFixed(2).padStart(11),
       String(held.get(n)).padStart(18),
       String(Math.round(held.get(n) / n)).padStart(15),
     ];
