@@ -208,6 +208,7 @@ static void test_the_engine_has_the_same_bits(void) {
 #define QUERIES 90
 #define KEYS 70
 #define DIM 20
+#define OUTPUTS 80
 
 /* Attention with `heads` heads on `kv_heads`, its context and weights; then a linear map of the context. */
 static void apply_operators(int heads, int kv_heads, float *out) {
@@ -248,9 +249,9 @@ static void apply_operators(int heads, int kv_heads, float *out) {
     void *scratch = aligned_alloc(16, bytes);
     CHECK(qkv_attend(&op, scratch, bytes, &err) == QKV_OK, "%s", err.what);
 
-    const size_t map_bytes = qkv_map_bytes(100, DIM, &err);
+    const size_t map_bytes = qkv_map_bytes(OUTPUTS, DIM, &err);
     void *memory = aligned_alloc(16, map_bytes);
-    qkv_map_create(&map, memory, map_bytes, 100, DIM, query, NULL, &err);
+    qkv_map_create(&map, memory, map_bytes, OUTPUTS, DIM, query, NULL, &err);
     float *y = out + query_size + (size_t)(heads * QUERIES * KEYS);
     CHECK(qkv_map_apply(map, query, heads * QUERIES, y, &err) == QKV_OK, "%s", err.what);
     free(scratch);
@@ -264,7 +265,7 @@ static void test_operators_have_the_same_bits(void) {
 
     for (int i = 0; i < 3; i++) {
         const int heads = shapes[i][0], kv_heads = shapes[i][1];
-        const size_t n = (size_t)(heads * QUERIES) * (DIM + KEYS + 100);
+        const size_t n = (size_t)(heads * QUERIES) * (DIM + KEYS + OUTPUTS);
         float *alone = malloc(n * sizeof *alone), *shared = malloc(n * sizeof *shared);
         qkv_pool_set_slots(1);
         apply_operators(heads, kv_heads, alone);
