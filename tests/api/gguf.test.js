@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { loadModel } from 'qkv';
 import { CASES, toGguf } from '../lib/gguf_convert.js';
 import { LLAMA_TENSORS, llamaFile, TYPE } from '../lib/gguf_file.js';
-import { assertClose, assertSameBits, inTree, randomIds, readSafetensors, seeded } from './golden.js';
+import { assertClose, assertSameBits, inTree, qkvError, randomIds, readSafetensors, seeded } from './golden.js';
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('../lib/gguf_convert.js').Case} Case */
@@ -163,4 +163,15 @@ test('a file tells its name, its licence and its tokens', async () => {
     [4, 6],
   );
   model.dispose();
+});
+
+test('a tensor that is missing or has another shape is named, and no config.json is spoken of', async () => {
+  const load = (/** @type {Tensor[]} */ tensors) => loadModel({ 'tiny.gguf': llamaFile([], { tensors }) });
+  const missing = LLAMA_TENSORS.filter(({ name }) => name !== 'blk.0.ffn_norm.weight');
+  const narrow = LLAMA_TENSORS.map((one) => (one.name === 'output_norm.weight' ? { ...one, shape: [1] } : one));
+  await assert.rejects(load(missing), (error) => {
+    assert.ok(!(error instanceof Error && error.message.includes('config.json')), String(error));
+    return qkvError('weight', 'tiny.gguf: no tensor holds ffn_norm.weight of layer 0', 'the metadata describes')(error);
+  });
+  await assert.rejects(load(narrow), qkvError('weight', 'shape of', 'The weights and the metadata do not belong'));
 });

@@ -52,6 +52,16 @@ test('what is no plain data is named by its kind', () => {
   );
 });
 
+test('of what is as long as no path may be, the beginning and the end are in the message', () => {
+  const { message, what } = new QkvError('missing', `${'a'.repeat(100_000)}/config.json is not there`, {
+    got: 'ENOENT',
+  });
+  assert.match(message, /^a{200}…a+\/config\.json is not there: got "ENOENT"$/);
+  assert.ok(message.length < 450 && what.length < 450);
+  const path = `${'/folder'.repeat(50)}/config.json is not there`;
+  assert.equal(new QkvError('missing', path).message, path);
+});
+
 test('an error crosses a worker with its code, got and want, whatever they are', () => {
   const error = new QkvError('range', 'layer', { got: 99, want: 5, fix: 'Choose another.' });
   const there = QkvError.fromJSON(structuredClone(error.toJSON()));
