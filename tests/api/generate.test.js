@@ -222,6 +222,23 @@ test('at the longest sequence of the model it stops and says so', async () => {
   gpt2.dispose();
 });
 
+test('maxTokens of loadModel bounds prompt and new tokens together', async () => {
+  const own = await loadModel(decoderFiles('llama'), { maxTokens: 5 });
+  for (const options of [{}, { maxNewTokens: 4 }]) {
+    const run = await own.generate({ ids: [1, 2] }, options);
+    assert.deepEqual([run.tokens.length, run.stopped], [5, 'context']);
+  }
+  const short = await own.generate({ ids: [1, 2] }, { maxNewTokens: 3 });
+  assert.deepEqual([short.tokens.length, short.stopped], [5, 'length']);
+  const full = await own.generate({ ids: [1, 2, 3, 4, 5] });
+  assert.deepEqual([full.tokens.length, full.stopped], [5, 'context']);
+  await assert.rejects(
+    own.generate({ ids: [1, 2, 3, 4, 5, 6] }),
+    qkvError('range', 'generate: number of ids', '1 to 5'),
+  );
+  own.dispose();
+});
+
 test('a signal, a throwing onToken and dispose end it in the middle, and its memory comes back', async () => {
   for (const worker of [false, true]) {
     const engine = await init();

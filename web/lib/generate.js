@@ -21,9 +21,9 @@ import { createSampler } from './sampler.js';
 /** @typedef {(token: NewToken) => void} OnToken */
 /**
  * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
- * maxNewTokens: default 64
+ * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
  */
-/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or the model's longest sequence */
+/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
 /**
  * @typedef {object} Generated
  * @property {string | null} text of the new tokens; null for a model without a tokenizer
@@ -42,9 +42,14 @@ const USUAL_TOKENS = 64;
  * @param {InputLimits} limits
  */
 export function readGenerateOptions(options, { positions, headRows }) {
-  const { maxNewTokens = USUAL_TOKENS, onToken, signal, ...sampler } = optionsOf('generate', options, GENERATE_OPTIONS);
+  const {
+    maxNewTokens = Math.min(USUAL_TOKENS, positions),
+    onToken,
+    signal,
+    ...sampler
+  } = optionsOf('generate', options, GENERATE_OPTIONS);
   return {
-    most: Math.min(wholeNumber('generate: maxNewTokens', maxNewTokens, 1, positions), positions),
+    most: wholeNumber('generate: maxNewTokens', maxNewTokens, 1, positions),
     onToken: callbackOf('generate: onToken', onToken),
     signal: signalOf('generate', signal),
     sample: createSampler(sampler, headRows),

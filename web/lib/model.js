@@ -216,8 +216,8 @@ export function createModel({ core, pointer, info, limits, pause }) {
       const given = readGenerateOptions(options, limits);
       const { most, signal } = given;
       throwIfAborted(signal);
-      const prompt = readPrompt(input, limits);
-      const room = Math.min(most, limits.positions - prompt.ids.length);
+      const prompt = readPrompt(input, { ...limits, positions: info.maxTokens });
+      const room = Math.min(most, info.maxTokens - prompt.ids.length);
       const interventions = readInterventions({}, { ...info, lengths: [prompt.ids.length] });
       return withRun(
         { call: 'generate', sequences: [prompt], interventions, room },
