@@ -35,6 +35,8 @@ for (const [type, config] of Object.entries(CONFIGS)) {
         }
         const engine = /** @type {Record<string, unknown>} */ (resolved.engine);
         for (const name of NUMBERS) assert.ok(Number.isFinite(engine[name]), `${name} ${engine[name]}`);
+        assert.ok(resolved.engine.context > 0, `context ${resolved.engine.context}`);
+        assert.ok(resolved.engine.scales?.every((scale) => Number.isFinite(scale)) ?? true, 'scales');
         for (const list of [engine.windows, engine.scales, engine.rope_of_layer]) {
           if (ArrayBuffer.isView(list)) assert.equal(list.byteLength, 4 * resolved.engine.layers);
         }
