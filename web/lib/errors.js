@@ -33,8 +33,6 @@ export const ERROR_CODES = Object.freeze({
 /** @typedef {{ name: string, code: string, what: string, got?: unknown, want?: unknown, message: string }} PlainError */
 
 const LONGEST_VALUE = 120;
-/** A name or shape out of a file stands in what is wrong, and may be as long as the file. */
-const LONGEST_PLACE = 500;
 /** Paths, addresses and names may be of any length: of longer ones the beginning and the end are kept. */
 const LONGEST_SUBJECT = 400;
 /** What would steer a terminal, break the line or turn the text around, and halves of characters. */
