@@ -265,6 +265,8 @@ const REFUSED = [
   ['javascript:alert(1)', 'source', /scheme of the URL: got "javascript:"/],
   ['ftp://example.org/x', 'source', /"ftp:"/],
   ['http://', 'source', /valid URL/],
+  ['file:///%E0%A4%A', 'source', /got "file:.*want a path on this machine/],
+  ['file:///a%2Fb', 'source', /a path on this machine/],
   ['https://example.org/model.safetensors', 'source', /want a folder or a \.gguf file/],
   ['./no/such/folder', 'missing', /no\/such\/folder is not there/],
 ];

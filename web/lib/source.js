@@ -125,10 +125,7 @@ const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'fu
 /** @param {string} text @param {string} [revision] @returns {Promise<Source>} */
 async function openText(text, revision) {
   if (/^https?:/i.test(text)) return openUrl(new URL(text));
-  if (/^file:/i.test(text) && canReadFolders()) {
-    const { fileURLToPath } = process.getBuiltinModule('node:url');
-    return openPath(fileURLToPath(text));
-  }
+  if (/^file:/i.test(text) && canReadFolders()) return openPath(pathOf(text));
   if (canReadFolders() && GGUF.test(text)) return openPath(text);
   if (canReadFolders() && !SCHEME.test(text)) {
     const folder = await openFolder(text).catch((error) => {
@@ -139,6 +136,15 @@ async function openText(text, revision) {
   }
   if (HUB_NAME.test(text)) return openHub(text, revision ?? 'main');
   throw notASource(text);
+}
+
+/** @param {string} text a URL with the scheme file: @returns {string} */
+function pathOf(text) {
+  try {
+    return process.getBuiltinModule('node:url').fileURLToPath(text);
+  } catch (cause) {
+    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a path on this machine', cause });
+  }
 }
 
 /** @param {string} path @returns {Promise<Source>} */
