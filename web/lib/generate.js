@@ -18,7 +18,7 @@ import { createSampler } from './sampler.js';
  * @property {number} index among the new tokens, from 0
  * @property {boolean} special
  */
-/** @typedef {(token: NewToken) => void} OnToken */
+/** @typedef {(token: NewToken) => unknown} OnToken a promise that it returns is awaited; where it rejects, so does generate */
 /**
  * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
  * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
@@ -76,7 +76,7 @@ export async function generateTokens({ prompt, room, limits, options, logits, fe
     const isEnd = limits.stops.includes(id);
     const text = continuation.add(id, isEnd || index === room - 1);
     const { special } = continuation.tokens[index];
-    onToken?.({ id, text, index, special });
+    await onToken?.({ id, text, index, special });
     await feed(id);
     if (!isEnd) continue;
     stopped = 'eos';
