@@ -262,6 +262,20 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
     node tests/fuzz/js/run.js --seconds "$seconds"
 }
 
+bench() { # bench [PART...] [OPTION...]: see bench/suite.js
+    local flag=--experimental-wasm-relaxed-simd build
+    {
+        build_all
+        float32_model
+        [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
+        for build in wasm wasm-relaxed; do
+            cmake --build "build/$build" --target kernels_module
+        done
+    } >&2
+    node "$flag" -e 0 2>/dev/null || flag=--no-warnings
+    node "$flag" bench/suite.js "$@"
+}
+
 usage() {
     cat <<'TEXT'
 ./build.sh          build everything and serve the page
@@ -270,6 +284,7 @@ usage() {
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
 ./build.sh fuzz [S]  fuzz the engine and the parsers, S seconds for each target (60)
+./build.sh bench    measure everything; --readme prints the README's rows, bench/suite.js names the parts and options
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
 TEXT
@@ -285,6 +300,7 @@ case "${1:-}" in
     test) run_tests ;;
     lint) lint ;;
     fuzz) fuzz "${2:-}" ;;
+    bench) bench "${@:2}" ;;
     clean) rm -rf build dist node_modules web/lib/*.wasm ;;
     help | --help | -h) usage ;;
     *)

@@ -1,12 +1,17 @@
 // Attention of 12 heads with its weights returned, against onnxruntime-web's com.microsoft MultiHeadAttention and a plain
 // triple loop in JavaScript:
-//   node bench/attention.mjs [--rounds N] [--ort FOLDER of onnxruntime-web]
-// All take turns inside one process, so that a change of the machine's speed meets all of them; the minimum counts. One
-// thread each. onnxruntime-web cannot return weights; it is measured without them, less the time of a session that only
+//   node bench/attention.mjs [--rounds N] [--ort FOLDER of onnxruntime-web], or node bench/suite.js attention [--peers FOLDER]
+// All but the loop, which is slow, take turns inside one process, so that a change of the machine's speed meets all of them; the
+// minimum counts. One thread each. onnxruntime-web cannot return weights; it is measured without them, less the time of a session that only
 // takes the same inputs and gives the same output ("net"), and whole with its logits returned instead. Ours is always the
 // whole call, copies included. Node 20 runs the relaxed build with --experimental-wasm-relaxed-simd.
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { init, scaledDotProductAttention } from 'qkv';
+import { scaledDotProductAttention } from 'qkv';
+import { makeEngines } from './engines.js';
+import { loadOrt } from './peers.js';
+import { race } from './race.js';
+import { digits, machine, tableText, times } from './report.js';
 
 const HEADS = 12;
 const SIZES = [
@@ -19,13 +24,10 @@ const WARM_UP = 12;
 const ORT = 'onnxruntime-web';
 const ORT_MAP = 'onnxruntime-web with its logits';
 const ORT_CALL = 'its call alone';
-
-const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '20' }, ort: { type: 'string', default: 'onnxruntime-web' } },
-});
-const rounds = Number(values.rounds);
+const LOOP = 'plain loop';
 
 /** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
+/** @typedef {import('./report.js').Report} Report */
 /** @typedef {{ name: string, run: () => unknown, output?: () => Float32Array | Promise<Float32Array> }} Contender */
 
 /** @param {number} rows @param {number} width @param {number} seed @returns {Tensor} */
@@ -68,17 +70,6 @@ function plainLoop({ data: q, shape: [, n, width] }, { data: k }, { data: v }, d
 }
 
 // ---- onnxruntime-web ------------------------------------------------------------------------------------------------
-
-async function importOrt() {
-  const isFolder = values.ort.startsWith('/') || values.ort.startsWith('.');
-  try {
-    return await import(isFolder ? `${values.ort}/dist/ort.node.min.mjs` : values.ort);
-  } catch (error) {
-    console.log(`Without onnxruntime-web (${/** @type {Error} */ (error).message.split('\n')[0]}).`);
-    console.log('To compare with it: npm install --no-save onnxruntime-web, or name its folder with --ort.');
-    return null;
-  }
-}
 
 /** A protobuf field: a number, text, or the bytes of a message. @param {number} field @param {number | string | number[]} value */
 function protobuf(field, value) {
@@ -124,7 +115,7 @@ const attentionNode = (outputs) => [
 ];
 const NOTHING = [...protobuf(1, 'q'), ...protobuf(2, 'y'), ...protobuf(4, 'Identity')];
 
-/** @param {any} ort @param {Record<'q' | 'k' | 'v', Tensor>} inputs @returns {Promise<Contender[]>} */
+/** @param {import('./peers.js').Ort} ort @param {Record<'q' | 'k' | 'v', Tensor>} inputs @returns {Promise<Contender[]>} */
 async function ortContenders(ort, inputs) {
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = 'error';
@@ -147,32 +138,6 @@ async function ortContenders(ort, inputs) {
 
 // ---- the measurement ------------------------------------------------------------------------------------------------
 
-async function engines() {
-  const made = [{ name: 'qkv', engine: await init({ variant: 'simd' }) }];
-  try {
-    made.push({ name: 'qkv relaxed', engine: await init({ variant: 'relaxed' }) });
-  } catch {
-    console.log('This Node has no relaxed SIMD; with Node 20 use --experimental-wasm-relaxed-simd.');
-  }
-  return made;
-}
-
-/** Shortest time of each, in milliseconds. @param {Contender[]} contenders */
-async function race(contenders) {
-  const best = new Map(contenders.map(({ name }) => [name, Number.POSITIVE_INFINITY]));
-  for (let round = -WARM_UP; round < rounds; round++) {
-    for (const { name, run } of contenders) {
-      if (name === 'plain loop' && round % 4 !== 0) continue;
-      const start = performance.now();
-      const result = run();
-      if (result instanceof Promise) await result;
-      const time = performance.now() - start;
-      if (round >= 0) best.set(name, Math.min(/** @type {number} */ (best.get(name)), time));
-    }
-  }
-  return best;
-}
-
 /** @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 function largestDifference(a, b) {
   let largest = 0;
@@ -180,10 +145,15 @@ function largestDifference(a, b) {
   return largest;
 }
 
-const made = await engines();
-const ort = await importOrt();
-console.log(`Node ${process.versions.node}, ${HEADS} heads, one thread, milliseconds (minimum of ${rounds})`);
-for (const [n, dim] of SIZES) {
+/**
+ * One length and width: all contenders, after their outputs were compared.
+ * @param {{ name: string, engine: import('qkv').Engine }[]} made
+ * @param {import('./peers.js').Ort | null} ort
+ * @param {number[]} size
+ * @param {number} rounds
+ * @returns {Promise<Report>}
+ */
+async function measureSize(made, ort, [n, dim], rounds) {
   const [q, k, v] = [1, 2, 3].map((seed) => filled(n, HEADS * dim, seed));
   const out = { output: new Float32Array(n * HEADS * dim), weights: new Float32Array(HEADS * n * n) };
   const plain = { output: new Float32Array(n * HEADS * dim), weights: new Float32Array(HEADS * n * n) };
@@ -194,19 +164,62 @@ for (const [n, dim] of SIZES) {
     run: () => scaledDotProductAttention(engine, options),
     output: () => scaledDotProductAttention(engine, options).output.data.slice(),
   }));
-  contenders.push({ name: 'plain loop', run: () => plainLoop(q, k, v, dim, plain.output, plain.weights) });
   if (ort) contenders.push(...(await ortContenders(ort, { q, k, v })));
-  const best = await race(contenders);
-  const time = (/** @type {string} */ name) => best.get(name) ?? Number.NaN;
-  const net = time(ORT) - time(ORT_CALL);
-  console.log(`S ${n}, width ${dim}: ${[...best].map(([name, ms]) => `${name} ${ms.toFixed(3)}`).join(', ')}`);
+  plainLoop(q, k, v, dim, plain.output, plain.weights);
   for (const { name, output } of contenders) {
     if (!output) continue;
     const difference = largestDifference(await output(), plain.output);
     if (!(difference < 1e-5)) throw new Error(`${name} is ${difference} from the plain loop`);
-    if (!name.startsWith('qkv')) continue;
-    const ratio = (/** @type {number} */ other) => `${(other / time(name)).toFixed(2)} x`;
-    const against = ort ? `${ratio(net)} onnxruntime-web net, ${ratio(time(ORT_MAP))} whole with its logits, ` : '';
-    console.log(`  ${name}: ${against}${ratio(time('plain loop'))} the plain loop`);
   }
+  const run = () => plainLoop(q, k, v, dim, plain.output, plain.weights);
+  const slow = await race([{ name: LOOP, run }], Math.ceil(rounds / 4), 3);
+  const measured = new Map([...(await race(contenders, rounds, WARM_UP)), ...slow]);
+  const time = (/** @type {string} */ name) => measured.get(name)?.minimum ?? Number.NaN;
+  const net = time(ORT) - time(ORT_CALL);
+  const isOwn = (/** @type {string} */ name) => made.some((own) => own.name === name);
+  const ratio = (/** @type {number} */ other, /** @type {string} */ name) =>
+    isOwn(name) && other > 0 ? times(other / time(name)) : '';
+  const title = `Attention, ${HEADS} heads, weights returned: ${n} tokens, width ${dim}`;
+  const head = ['contender', 'ms, best', 'median', 'x its net', 'x it with logits', 'x the loop'];
+  const rows = [...measured].map(([name, { minimum, median }]) => [
+    name,
+    minimum.toFixed(3),
+    median.toFixed(3),
+    ratio(net, name),
+    ratio(time(ORT_MAP), name),
+    ratio(time(LOOP), name),
+  ]);
+  const readme = made.map(({ name }) => {
+    const peer = ort ? `${times(net / time(name))} as fast as onnxruntime-web without its call and weights, ` : '';
+    const figure = `${digits(time(name))} ms, ${peer}${times(time(LOOP) / time(name))} as fast as a plain loop, one thread, f32`;
+    return { what: `attention with weights, ${n} tokens, width ${dim}, ${name}`, figure };
+  });
+  return { tables: [{ title, head, rows }], readme };
+}
+
+/** @param {import('./report.js').Settings} settings @returns {Promise<Report>} */
+export async function measure({ rounds, threads, peers }) {
+  const made = await makeEngines(threads);
+  const ort = peers === null ? null : await loadOrt(peers, 1);
+  /** @type {Report} */
+  const report = { tables: [], readme: [] };
+  for (const size of SIZES) {
+    const { tables, readme } = await measureSize(made, ort, size, rounds);
+    report.tables.push(...tables);
+    report.readme.push(...readme);
+  }
+  return report;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values } = parseArgs({ options: { rounds: { type: 'string', default: '20' }, ort: { type: 'string' } } });
+  const settings = {
+    rounds: Number(values.rounds),
+    threads: 1,
+    full: false,
+    peers: values.ort ?? null,
+    peerModels: '',
+  };
+  console.log(`${machine()}, one thread`);
+  for (const table of (await measure(settings)).tables) console.log(tableText(table));
 }

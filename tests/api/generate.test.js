@@ -222,6 +222,26 @@ test('at the longest sequence of the model it stops and says so', async () => {
   gpt2.dispose();
 });
 
+test('maxTokens of loadModel bounds prompt and new tokens together', async () => {
+  const own = await loadModel(decoderFiles('llama'), { maxTokens: 5 });
+  for (const options of [{}, { maxNewTokens: 4 }]) {
+    const run = await own.generate({ ids: [1, 2] }, options);
+    assert.deepEqual([run.tokens.length, run.stopped], [5, 'context']);
+  }
+  const short = await own.generate({ ids: [1, 2] }, { maxNewTokens: 3 });
+  assert.deepEqual([short.tokens.length, short.stopped], [5, 'length']);
+  const full = await own.generate({ ids: [1, 2, 3, 4, 5] });
+  assert.deepEqual([full.tokens.length, full.stopped], [5, 'context']);
+  await assert.rejects(
+    own.generate({ ids: [1, 2, 3, 4, 5, 6] }),
+    qkvError('range', 'generate: number of ids', '1 to 5'),
+  );
+  own.dispose();
+  const tiny = await loadModel(decoderFiles('llama', { max_position_embeddings: 9 }));
+  assert.equal((await tiny.generate({ ids: [1, 2] })).tokens.length, 9);
+  tiny.dispose();
+});
+
 test('a signal, a throwing onToken and dispose end it in the middle, and its memory comes back', async () => {
   for (const worker of [false, true]) {
     const engine = await init();
@@ -321,6 +341,119 @@ test('what cannot be generated is refused with one sentence', async () => {
   const encoder = await loadModel(tinyFiles());
   await assert.rejects(encoder.generate({ ids: [1] }), qkvError('unsupported', 'no language-model head'));
   encoder.dispose();
+});
+
+/** Long enough for room to be made anew twice. */
+const LONG = { eos_token_id: null, max_position_embeddings: 100_000 };
+
+for (const name of ['llama', 'mistral', 'qwen3', 'gemma3', 'gpt_neox']) {
+  test(`${name}: a text that outgrows its first room has the bits of what is computed at once`, async () => {
+    const own = await loadModel(decoderFiles(name, LONG));
+    const options = { temperature: 1, seed: 5 };
+    const run = await own.generate({ ids: [1, 2, 3] }, { ...options, maxNewTokens: 520 });
+    assert.deepEqual([run.tokens.length, run.promptTokens, run.stopped], [523, 3, 'length']);
+    const whole = await own.forward({ ids: idsOf(run) });
+    for (let layer = 0; layer < own.info.layers; layer++) {
+      for (let head = 0; head < own.info.heads; head++) {
+        const [one, other] = [await run.getWeights(layer, head), await whole.getWeights(layer, head)];
+        assertSameBits(one.data, other.data, `weights ${layer}.${head}`);
+      }
+    }
+    const last = own.info.layers;
+    assertSameBits((await run.hidden(last)).data, (await whole.hidden(last)).data, 'hidden');
+    for (const position of [0, 257, 258, 259, 260, 514, 515, 516, 522]) {
+      assertSameBits(await run.logits({ position }), await whole.logits({ position }), `logits at ${position}`);
+    }
+    const short = await own.generate({ ids: [1, 2, 3] }, { ...options, maxNewTokens: 256 });
+    assert.deepEqual(idsOf(short), idsOf(run).slice(0, 259));
+    own.dispose();
+  });
+}
+
+test('memory is taken for what is written, not for maxNewTokens', async () => {
+  const engine = await init({ memoryLimit: 4_000_000 });
+  const free = await loadModel(decoderFiles('llama', LONG), { engine });
+  const written = await free.generate({ ids }, { maxNewTokens: 37 });
+  const last = written.tokens[PROMPT + 36].id;
+  const count = idsOf(written).indexOf(last, PROMPT) + 1;
+  const ending = await loadModel(decoderFiles('llama', { ...LONG, eos_token_id: last }), { engine });
+  const { used } = engine.memory();
+  const run = await ending.generate({ ids }, { maxNewTokens: 90_000 });
+  assert.deepEqual([run.tokens.length, run.stopped], [count, 'eos']);
+  const usual = await ending.generate({ ids }, { maxNewTokens: 256 });
+  assert.equal(run.bytes, usual.bytes);
+  const long = await free.generate({ ids }, { maxNewTokens: 700 });
+  assert.ok(long.bytes < usual.bytes * 3.5, `${long.bytes} bytes, ${usual.bytes} for 256 tokens`);
+  for (const one of [run, usual, long]) one.dispose();
+  assert.equal(engine.memory().used, used);
+});
+
+test('what ends it where room is made anew leaves nothing behind', async () => {
+  const engine = await init({ memoryLimit: 4_000_000 });
+  const own = await loadModel(decoderFiles('llama', LONG), { engine });
+  const { used } = engine.memory();
+  for (const end of [256, 257, 258, 513]) {
+    const controller = new AbortController();
+    const onToken = (/** @type {NewToken} */ { index }) => {
+      if (index + 1 === end) controller.abort();
+    };
+    const aborted = own.generate({ ids }, { maxNewTokens: 1000, onToken, signal: controller.signal });
+    await assert.rejects(aborted, qkvError('aborted'));
+    const failing = (/** @type {NewToken} */ { index }) => {
+      if (index + 1 === end) throw new TypeError('my own fault');
+    };
+    const failed = own.generate({ ids }, { maxNewTokens: 1000, onToken: failing });
+    await assert.rejects(failed, new TypeError('my own fault'));
+    assert.equal(engine.memory().used, used);
+  }
+  let count = 0;
+  const tooMuch = own.generate({ ids }, { maxNewTokens: 90_000, onToken: () => void count++ });
+  await assert.rejects(tooMuch, qkvError('memory', 'generate', 'MB are available', 'Lower maxNewTokens'));
+  assert.ok(count > 256, `${count} tokens came before`);
+  assert.equal(engine.memory().used, used);
+  own.dispose();
+});
+
+test('a promise that onToken returns is awaited, and its rejection is that of generate', async () => {
+  for (const worker of [false, true]) {
+    const engine = await init();
+    const own = await loadModel(decoderFiles('llama'), { engine, worker });
+    const { used } = engine.memory();
+    /** @type {number[]} */
+    const seen = [];
+    const slow = async (/** @type {NewToken} */ { index }) => {
+      await new Promise((go) => setTimeout(go, 6 - index));
+      seen.push(index);
+    };
+    (await own.generate({ ids }, { maxNewTokens: 5, onToken: slow })).dispose();
+    assert.deepEqual(seen, [0, 1, 2, 3, 4]);
+    for (const last of [2, 4]) {
+      const failing = async (/** @type {NewToken} */ { index }) => {
+        await null;
+        if (index === last) throw new TypeError('my own fault');
+      };
+      const failed = own.generate({ ids }, { maxNewTokens: 5, onToken: failing });
+      await assert.rejects(failed, new TypeError('my own fault'));
+    }
+    assert.equal((await own.generate({ ids }, { maxNewTokens: 2 })).tokens.length, PROMPT + 2);
+    if (!worker) assert.ok(engine.memory().used > used);
+    own.dispose();
+  }
+});
+
+test('a prompt that is too long is refused, since it would be cut where the new tokens come', async () => {
+  const files = { ...decoderFiles('llama'), 'tokenizer.json': letterTokenizer() };
+  for (const worker of [false, true]) {
+    const own = await loadModel(files, { maxTokens: 20, worker });
+    const long = own.generate('a'.repeat(30));
+    await assert.rejects(
+      long,
+      qkvError('text', 'generate: tokens of the prompt: got 30, want at most 20. Shorten the text'),
+    );
+    assert.equal((await own.generate('a'.repeat(17))).tokens.length, 20);
+    assert.deepEqual((await own.forward('a'.repeat(30))).truncated, { from: 30, to: 20 });
+    own.dispose();
+  }
 });
 
 test('a text longer than memory allows is refused with numbers, and the model stays', async () => {

@@ -1,12 +1,14 @@
 /** Models as GGUF files: the same model as one file computes the same bits as its folder, and blocks compute what the floats do
  * that they stand for. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadModel } from 'qkv';
+import { inspectModel, loadModel } from 'qkv';
 import { CASES, toGguf } from '../lib/gguf_convert.js';
 import { LLAMA_TENSORS, llamaFile, TYPE } from '../lib/gguf_file.js';
-import { assertClose, assertSameBits, inTree, randomIds, readSafetensors, seeded } from './golden.js';
+import { assertClose, assertSameBits, inTree, qkvError, randomIds, readSafetensors, seeded } from './golden.js';
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('../lib/gguf_convert.js').Case} Case */
@@ -152,6 +154,24 @@ test('weights in blocks compute the bits of the floats that they stand for', asy
   for (const model of models) model.dispose();
 });
 
+test('a folder whose only weights are a GGUF file is that model, in a worker too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'qkv-gguf-'));
+  writeFileSync(join(folder, 'tiny.gguf'), llamaFile());
+  writeFileSync(join(folder, 'config.json'), '{ "model_type": "bert" }');
+  try {
+    for (const worker of [false, true]) {
+      const model = await loadModel(folder, { worker });
+      assert.deepEqual([model.info.name, model.info.family], ['tiny.gguf', 'llama']);
+      model.dispose();
+    }
+    assert.equal((await inspectModel(folder)).family, 'llama');
+    writeFileSync(join(folder, 'other.gguf'), llamaFile());
+    await assert.rejects(loadModel(folder), qkvError('source', 'Choose one of them: other.gguf, tiny.gguf.'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a file tells its name, its licence and its tokens', async () => {
   const model = await loadModel({ 'tiny.gguf': llamaFile() });
   assert.equal(model.info.name, 'tiny.gguf');
@@ -163,4 +183,15 @@ test('a file tells its name, its licence and its tokens', async () => {
     [4, 6],
   );
   model.dispose();
+});
+
+test('a tensor that is missing or has another shape is named, and no config.json is spoken of', async () => {
+  const load = (/** @type {Tensor[]} */ tensors) => loadModel({ 'tiny.gguf': llamaFile([], { tensors }) });
+  const missing = LLAMA_TENSORS.filter(({ name }) => name !== 'blk.0.ffn_norm.weight');
+  const narrow = LLAMA_TENSORS.map((one) => (one.name === 'output_norm.weight' ? { ...one, shape: [1] } : one));
+  await assert.rejects(load(missing), (/** @type {Error} */ error) => {
+    assert.ok(!error.message.includes('config.json'), error.message);
+    return qkvError('weight', 'tiny.gguf: no tensor holds ffn_norm.weight of layer 0', 'the metadata describes')(error);
+  });
+  await assert.rejects(load(narrow), qkvError('weight', 'shape of', 'The weights and the metadata do not belong'));
 });

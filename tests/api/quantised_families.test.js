@@ -128,3 +128,19 @@ test('a matrix of the wrong type, or without its scales, is named', async () => 
     qkvError('weight', 'up.weight'),
   );
 });
+
+test('the integer below the lowest is refused, and the file named', async () => {
+  for (const [bits, got] of /** @type {const} */ ([
+    [10, -512],
+    [8, -128],
+  ])) {
+    const files = roundedFiles('llama', bits);
+    const weights = files['model.safetensors'];
+    const start = 8 + Number(new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(weights.subarray(8, start)));
+    const name = 'model.layers.0.mlp.up_proj.weight';
+    weights[start + header[name].data_offsets[0]] = 0x80;
+    if (bits === 10) weights[start + header[`${name}_low`].data_offsets[0]] &= ~3;
+    await assert.rejects(loadModel(files), qkvError('weight', `model.safetensors: an integer weight below`, `${got}`));
+  }
+});

@@ -136,6 +136,10 @@ test('a file that is renamed, missing or empty is named', async () => {
   const only = (/** @type {Record<string, Uint8Array>} */ some) => loadModel(some);
   await assert.rejects(only({}), qkvError('source', 'an object without files'));
   await assert.rejects(only({ 'config.json': files['config.json'] }), qkvError('missing', 'model.safetensors'));
+  await assert.rejects(
+    only({ 'config.json': files['config.json'], 'pytorch_model.bin': new Uint8Array(9) }),
+    qkvError('missing', 'model.safetensors', 'pytorch_model.bin', '.gguf'),
+  );
   await assert.rejects(only({ 'model.safetensors': weights }), qkvError('missing', 'config.json'));
   await assert.rejects(
     only({ ...files, 'model.safetensors': new Uint8Array() }),

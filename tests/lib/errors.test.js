@@ -23,6 +23,9 @@ test('no value makes an error that cannot be made, or a message of a megabyte', 
     assert.match(message, /^it: got .+, want another$/);
   }
   assert.match(new QkvError('argument', 'it', { got: Number.NaN }).message, /NaN/);
+  const { message, what } = new QkvError('format', `tensor "${'x'.repeat(1e6)}"`, { got: 1, want: 2 });
+  assert.ok(message.length < 600 && what.length < 600);
+  assert.match(message, /x…x+": got 1, want 2$/);
 });
 
 test('nothing out of a file steers a terminal, breaks the line or turns the text around', () => {
@@ -50,6 +53,16 @@ test('what is no plain data is named by its kind', () => {
     plain.map((got) => new QkvError('argument', 'it', { got }).message.slice(8)),
     ['{}', '{"a":1}', '{}', '[1]', 'null', '"https://a.b/"'],
   );
+});
+
+test('of what is as long as no path may be, the beginning and the end are in the message', () => {
+  const { message, what } = new QkvError('missing', `${'a'.repeat(100_000)}/config.json is not there`, {
+    got: 'ENOENT',
+  });
+  assert.match(message, /^a{200}…a+\/config\.json is not there: got "ENOENT"$/);
+  assert.ok(message.length < 450 && what.length < 450);
+  const path = `${'/folder'.repeat(50)}/config.json is not there`;
+  assert.equal(new QkvError('missing', path).message, path);
 });
 
 test('an error crosses a worker with its code, got and want, whatever they are', () => {

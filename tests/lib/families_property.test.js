@@ -35,13 +35,17 @@ for (const [type, config] of Object.entries(CONFIGS)) {
         }
         const engine = /** @type {Record<string, unknown>} */ (resolved.engine);
         for (const name of NUMBERS) assert.ok(Number.isFinite(engine[name]), `${name} ${engine[name]}`);
+        assert.ok(resolved.engine.context > 0, `context ${resolved.engine.context}`);
+        for (const list of [resolved.engine.scales, resolved.engine.rope_frequencies]) {
+          assert.ok(list?.every((one) => Number.isFinite(one)) ?? true, `${list}`);
+        }
         for (const list of [engine.windows, engine.scales, engine.rope_of_layer]) {
           if (ArrayBuffer.isView(list)) assert.equal(list.byteLength, 4 * resolved.engine.layers);
         }
         const { mapTensor } = resolved.layout(['lm_head.weight', '__proto__', '']);
         assert.equal(mapTensor('__proto__'), null);
       }),
-      { numRuns: 400 },
+      { seed: 8, numRuns: 400 },
     );
   });
 }

@@ -285,6 +285,12 @@ const TENSORS = [
     'unsupported',
     /"blk\.0\.attn_v\.weight": got "Q2_K", want F32, .*Q8_0 or Q4_K_M/,
   ],
+  [
+    'a type that is not computed, in rows that it could not have',
+    withTensor('blk.0.attn_v.weight', { type: TYPE.Q2_K }),
+    'unsupported',
+    /type of tensor "blk\.0\.attn_v\.weight": got "Q2_K", want F32, .*Q8_0 or Q4_K_M/,
+  ],
   ['float64 where it is wanted', withTensor('output_norm.weight', { type: TYPE.F64 }), 'unsupported', /got "F64"/],
   [
     'an offset between two alignments',

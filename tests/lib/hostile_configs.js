@@ -8,6 +8,10 @@ const HOSTILE = [
   ...[0, -1, 1, 2, 3, 7, 768.5, 1e9, 2 ** 31, 2 ** 53, 1e308, 1e-320, -1e-12, 65_536],
   ...['', '768', 'x', 'gelu', 'linear', null, true, false, undefined],
   ...[[], [1], ['full_attention'], Array(1_000).fill('sliding_attention'), {}, { rope_type: 'yarn' }, { factor: 0 }],
+  ...[
+    { rope_type: 'yarn', factor: 1e-320 },
+    { rope_type: 'linear', factor: 1e-320 },
+  ],
   ...[{ rope_type: 'longrope', short_factor: [0, 0, 0], original_max_position_embeddings: 1 }],
   ...[{ rope_type: 'llama3', factor: 1e-6, low_freq_factor: 5, high_freq_factor: 4 }, { full_attention: 5 }],
 ];

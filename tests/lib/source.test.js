@@ -54,7 +54,8 @@ before(async () => {
   await writeFile(join(folder, 'config.json'), CONFIG);
   await writeFile(join(folder, 'big.bin'), BIG);
   await mkdir(join(folder, 'directory.json'));
-  await writeFile(join(folder, 'my model (1).gguf'), BIG);
+  await mkdir(join(folder, 'alone'));
+  await writeFile(join(folder, 'alone', 'my model (1).gguf'), BIG);
   server = createServer((request, response) => {
     const [, kind] = (request.url ?? '').split('/');
     const answer = answers[kind];
@@ -101,6 +102,10 @@ function directoryHandle(files) {
     async getFileHandle(name) {
       if (!(name in files)) throw new DOMException('not here', 'NotFoundError');
       return { getFile: async () => new File([files[name]], name) };
+    },
+    async *values() {
+      yield { kind: 'directory', name: 'inner.gguf' };
+      for (const name of Object.keys(files)) yield { kind: 'file', name };
     },
   };
   return /** @type {FileSystemDirectoryHandle} */ (/** @type {unknown} */ (handle));
@@ -265,6 +270,8 @@ const REFUSED = [
   ['javascript:alert(1)', 'source', /scheme of the URL: got "javascript:"/],
   ['ftp://example.org/x', 'source', /"ftp:"/],
   ['http://', 'source', /valid URL/],
+  ['file:///%E0%A4%A', 'source', /got "file:.*want a path on this machine/],
+  ['file:///a%2Fb', 'source', /a path on this machine/],
   ['https://example.org/model.safetensors', 'source', /want a folder or a \.gguf file/],
   ['./no/such/folder', 'missing', /no\/such\/folder is not there/],
 ];
@@ -295,7 +302,7 @@ test('a hub name is a folder of the hub at a revision, unless a folder of that n
 });
 
 test('a GGUF file is a model by itself, wherever it is and whatever its name', async () => {
-  const path = join(folder, 'my model (1).gguf');
+  const path = join(folder, 'alone', 'my model (1).gguf');
   const file = new File([BIG], 'my model (1).gguf');
   /** @type {[string, SourceInput, string][]} */
   const ways = [
@@ -314,10 +321,64 @@ test('a GGUF file is a model by itself, wherever it is and whatever its name', a
     assert.equal(size, BIG.length, what);
     assert.ok(Buffer.from(await collect(chunks)).equals(BIG), what);
   }
-  const folderToo = await openSource([file, new File([CONFIG], 'config.json')]);
-  assert.equal(folderToo.gguf, undefined);
   const missing = await openSource(join(folder, 'none.gguf'));
   await expectError(() => missing.stream(missing.gguf ?? ''), 'missing', /none\.gguf is not there/);
+});
+
+/** A folder, files, bytes and a directory handle with the same files. @param {Record<string, string>} files */
+async function placesOf(files) {
+  const path = await mkdtemp(join(folder, 'place-'));
+  for (const [name, content] of Object.entries(files)) await writeFile(join(path, name), content);
+  const entries = Object.entries(files);
+  /** @type {SourceInput[]} */
+  const places = [
+    path,
+    pathToFileURL(path),
+    entries.map(([name, content]) => new File([content], name)),
+    Object.fromEntries(entries.map(([name, content]) => [name, new TextEncoder().encode(content)])),
+    directoryHandle(files),
+  ];
+  return places;
+}
+
+test('a GGUF file that is the only weights is the model, whatever lies beside it', async () => {
+  const beside = { 'config.json': CONFIG, 'README.md': 'x', 'adapter.safetensors': 'x' };
+  for (const input of await placesOf({ ...beside, 'my model (1).GGUF': 'weights' })) {
+    const source = await openSource(input);
+    assert.deepEqual([source.name, source.gguf], ['my model (1).GGUF', 'model.gguf']);
+    assert.equal(new TextDecoder().decode(await source.bytes(source.gguf ?? '')), 'weights');
+    assert.equal(await source.has('config.json'), false);
+    assert.match(source.where(source.gguf ?? ''), /my model \(1\)\.GGUF$/);
+  }
+  for (const weights of ['model.safetensors', 'model.safetensors.index.json']) {
+    for (const input of await placesOf({ ...beside, 'a.gguf': 'weights', [weights]: 'x' })) {
+      const source = await openSource(input);
+      assert.equal(source.gguf, undefined);
+      assert.ok(await source.has('config.json'));
+    }
+  }
+  for (const input of await placesOf({ ...beside, 'b.gguf': 'x', 'a.gguf': 'x' })) {
+    await expectError(
+      () => openSource(input),
+      'source',
+      /GGUF files: got 2, want one .*Choose one of them: a\.gguf, b\.gguf\.$/,
+    );
+  }
+});
+
+test('where a file is missing, the message names what is there', async () => {
+  for (const input of await placesOf({ 'config.json': CONFIG, 'pytorch_model.bin': 'x' })) {
+    const source = await openSource(input);
+    await expectError(
+      () => source.bytes('tokenizer.json'),
+      'missing',
+      /tokenizer\.json .*got "[^"]*pytorch_model\.bin/,
+    );
+  }
+  const many = Array.from({ length: 9 }, (_, i) => new File([], `${i}${'n'.repeat(1000)}`));
+  const crowded = await openSource(many);
+  const { message } = await expectError(() => crowded.bytes('config.json'), 'missing', /got "0n/);
+  assert.ok(message.length < 300, message);
 });
 
 test('a source can be posted to a worker and means the same there', async () => {

@@ -139,6 +139,8 @@ test('a file that makes a text endlessly longer is stopped, in whichever part it
   const longer = { type: 'Replace', pattern: { String: 'a' }, content: 'a'.repeat(1000) };
   const bomb = put('normalizer', { type: 'Sequence', normalizers: Array(8).fill(longer) });
   await expectError(() => changed('gpt2', bomb).encode('a'.repeat(1000)), 'text', /as tokenizer\.json rewrites it/);
+  // One letter is refused after some thousand units, not after millions.
+  await expectError(() => changed('gpt2', bomb).encode('a'), 'text', /at most 4352 characters/);
   const twice = put('normalizer', { type: 'Sequence', normalizers: [longer, longer] });
   const many = changed('llama3', twice);
   await expectError(() => many.encode('a<|eot_id|>'.repeat(1000)), 'text', /rewrites it/);

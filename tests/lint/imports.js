@@ -158,7 +158,7 @@ export function places() {
  * @returns {Report}
  */
 export function readableFiles() {
-  const files = sourceFiles(['src', 'web/lib', 'web/page', 'web/cli', 'tests', 'tools'], /\.(c|h|js|py|css)$/);
+  const files = sourceFiles(['src', 'web/lib', 'web/page', 'web/cli', 'tests', 'tools', 'bench'], /\.(c|h|js|py|css)$/);
   const problems = files.flatMap((path) => {
     const lines = textOf(path).split('\n').length - 1;
     const vague = /^(util|utils|common|helper|helpers|misc)\b/.test(basename(path));

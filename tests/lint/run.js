@@ -27,7 +27,7 @@ function tool(program, args, checksOf) {
   return { checks: checksOf(output), problems: ok ? [] : [output] };
 }
 
-const C_FILES = sourceFiles(['src', 'tests/native', 'tests/reference', 'tests/fuzz'], /\.[ch]$/);
+const C_FILES = sourceFiles(['src', 'bench', 'tests/native', 'tests/reference', 'tests/fuzz'], /\.[ch]$/);
 const SCRIPTS = ['build.sh', '.ci/run'];
 
 /** @type {Record<string, () => Report>} */

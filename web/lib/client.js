@@ -16,6 +16,7 @@ import { spawnWorker } from './spawn.js';
  * @property {(error: Error) => void} reject
  * @property {OnProgress | undefined} onProgress
  * @property {OnToken | undefined} onToken
+ * @property {Promise<void>} told settles when onToken has had all tokens that came
  * @property {boolean} isAborted rejected already; an answer is only awaited to know that the worker lives
  */
 /** @typedef {ReturnType<typeof connect>} Connection */
@@ -66,7 +67,8 @@ export function connect(onCrash) {
     }
     settle(message.id);
     if ('result' in message) {
-      waiting.resolve(message.result);
+      const { result } = message;
+      waiting.told.then(() => waiting.resolve(result));
       return;
     }
     const error = QkvError.fromJSON(message.error);
@@ -100,18 +102,20 @@ export function connect(onCrash) {
   }
 
   /**
-   * What the caller's function throws ends the call, as it does without a worker.
+   * One token after the other, as without a worker: what the caller's function throws, or rejects, ends the call.
    * @param {number} id
    * @param {Pending} waiting
    * @param {import('./generate.js').NewToken} token
    */
   function tell(id, waiting, token) {
-    if (waiting.isAborted) return;
-    try {
-      waiting.onToken?.(token);
-    } catch (error) {
-      abort(id, waiting, /** @type {Error} */ (error));
-    }
+    waiting.told = waiting.told.then(async () => {
+      if (waiting.isAborted) return;
+      try {
+        await waiting.onToken?.(token);
+      } catch (error) {
+        abort(id, waiting, /** @type {Error} */ (error));
+      }
+    });
   }
 
   /**
@@ -120,9 +124,11 @@ export function connect(onCrash) {
    * @param {Error} error
    */
   function abort(id, waiting, error) {
-    if (pending.get(id) !== waiting || waiting.isAborted) return;
+    if (waiting.isAborted) return;
     waiting.isAborted = true;
     waiting.reject(error);
+    // It may have been answered while onToken was still busy.
+    if (pending.get(id) !== waiting) return;
     worker.port.postMessage({ abort: id });
     const timer = setTimeout(() => {
       if (pending.get(id) === waiting) crash(new QkvError('timeout', 'The worker did not answer and was stopped'));
@@ -167,6 +173,7 @@ export function connect(onCrash) {
           },
           onProgress,
           onToken,
+          told: Promise.resolve(),
           isAborted: false,
         };
         const onAbort = () => abort(id, waiting, new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));

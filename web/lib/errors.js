@@ -33,6 +33,8 @@ export const ERROR_CODES = Object.freeze({
 /** @typedef {{ name: string, code: string, what: string, got?: unknown, want?: unknown, message: string }} PlainError */
 
 const LONGEST_VALUE = 120;
+/** Paths, addresses and names may be of any length: of longer ones the beginning and the end are kept. */
+const LONGEST_SUBJECT = 400;
 /** What would steer a terminal, break the line or turn the text around, and halves of characters. */
 const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
@@ -49,6 +51,12 @@ const escaped = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')
 function show(value, words = false) {
   const text = words && typeof value === 'string' ? value : (kindOf(value) ?? inJson(value) ?? String(value));
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
+
+/** @param {string} what @returns {string} */
+function cutSubject(what) {
+  if (what.length <= LONGEST_SUBJECT) return what;
+  return `${what.slice(0, LONGEST_SUBJECT / 2)}…${what.slice(-LONGEST_SUBJECT / 2)}`;
 }
 
 /**
@@ -91,15 +99,16 @@ export class QkvError extends Error {
    * @param {ErrorDetails} [details] got: the offending value; want: words or the value expected; fix: a sentence
    */
   constructor(code, what, { got, want, fix, cause } = {}) {
+    const subject = cutSubject(what);
     const found = [];
     if (got !== undefined) found.push(`got ${show(got)}`);
     if (want !== undefined) found.push(`want ${show(want, true)}`);
-    const sentence = found.length > 0 ? `${what}: ${found.join(', ')}` : what;
+    const sentence = found.length > 0 ? `${subject}: ${found.join(', ')}` : subject;
     const message = fix === undefined ? sentence : `${sentence.replace(/\.$/, '')}. ${fix}`;
     super(message.replace(UNSEEN, escaped), cause === undefined ? {} : { cause });
     this.name = 'QkvError';
     this.code = code;
-    this.what = what;
+    this.what = subject;
     this.got = got;
     this.want = want;
   }

@@ -18,12 +18,12 @@ import { createSampler } from './sampler.js';
  * @property {number} index among the new tokens, from 0
  * @property {boolean} special
  */
-/** @typedef {(token: NewToken) => void} OnToken */
+/** @typedef {(token: NewToken) => unknown} OnToken a promise that it returns is awaited; where it rejects, so does generate */
 /**
  * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
- * maxNewTokens: default 64
+ * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
  */
-/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or the model's longest sequence */
+/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
 /**
  * @typedef {object} Generated
  * @property {string | null} text of the new tokens; null for a model without a tokenizer
@@ -42,9 +42,14 @@ const USUAL_TOKENS = 64;
  * @param {InputLimits} limits
  */
 export function readGenerateOptions(options, { positions, headRows }) {
-  const { maxNewTokens = USUAL_TOKENS, onToken, signal, ...sampler } = optionsOf('generate', options, GENERATE_OPTIONS);
+  const {
+    maxNewTokens = Math.min(USUAL_TOKENS, positions),
+    onToken,
+    signal,
+    ...sampler
+  } = optionsOf('generate', options, GENERATE_OPTIONS);
   return {
-    most: Math.min(wholeNumber('generate: maxNewTokens', maxNewTokens, 1, positions), positions),
+    most: wholeNumber('generate: maxNewTokens', maxNewTokens, 1, positions),
     onToken: callbackOf('generate: onToken', onToken),
     signal: signalOf('generate', signal),
     sample: createSampler(sampler, headRows),
@@ -71,7 +76,7 @@ export async function generateTokens({ prompt, room, limits, options, logits, fe
     const isEnd = limits.stops.includes(id);
     const text = continuation.add(id, isEnd || index === room - 1);
     const { special } = continuation.tokens[index];
-    onToken?.({ id, text, index, special });
+    await onToken?.({ id, text, index, special });
     await feed(id);
     if (!isEnd) continue;
     stopped = 'eos';

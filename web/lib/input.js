@@ -59,6 +59,11 @@ export function readPrompt(input, limits) {
     throw new QkvError('unsupported', 'generate: input with the key "batch"', { want: WANTED_PROMPT, fix });
   }
   const sequence = readSingle('generate', input, limits);
+  if (sequence.truncated) {
+    const { from, to } = sequence.truncated;
+    const fix = 'Shorten the text: it would be cut at its end, where the new tokens come.';
+    throw new QkvError('text', 'generate: tokens of the prompt', { got: from, want: `at most ${to}`, fix });
+  }
   const text = Array.isArray(input) ? input[1] : input;
   return { ...sequence, text: typeof text === 'string' ? text : '' };
 }

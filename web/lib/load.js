@@ -45,7 +45,8 @@ import { createReceiver } from './weights.js';
 /**
  * @typedef {object} LoadOptions
  * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats
- * @property {number} [maxTokens] longer text is cut; default and ceiling: the model's own limit
+ * @property {number} [maxTokens] longer text is cut, and generate stops at so many tokens with the prompt's; bare ids of
+ * forward may be more. Default and ceiling: the model's own limit
  * @property {string} [revision] of a hub model
  * @property {AbortSignal} [signal]
  * @property {OnProgress} [onProgress]

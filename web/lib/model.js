@@ -15,6 +15,7 @@ import { createRun } from './run.js';
 /** @typedef {import('./input.js').Sequence} Sequence */
 /** @typedef {import('./input.js').SingleInput} SingleInput */
 /** @typedef {import('./input.js').Token} Token */
+/** @typedef {import('./generate.js').Generated} Generated */
 /** @typedef {import('./generate.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('./new_run.js').RunRequest} RunRequest */
 /** @typedef {import('./interventions.js').InterventionOptions & { signal?: AbortSignal }} ForwardOptions */
@@ -39,6 +40,8 @@ export const EMBED_OPTIONS = ['pooling', 'normalize', 'signal', 'onProgress'];
 
 /** The thread is let go after this many milliseconds of work. */
 const LONGEST_SLICE = 4;
+/** New tokens that generate makes room for at first; then for twice as many, and so on. */
+const FIRST_ROOM = 256;
 /** Tokens that embed puts into one run: tall enough for the GEMMs, small enough to cancel soon. */
 const EMBED_TOKENS = 1024;
 
@@ -65,11 +68,9 @@ export function createModel({ core, pointer, info, limits, pause }) {
 
   /**
    * A run's memory, which goes with the run, with the model, or when what is to be made of it fails.
-   * @template {object} T
    * @param {RunRequest} request
-   * @param {(start: { run: number, bytes: number, release: () => void, held: () => void }) => Promise<T>} use
    */
-  async function withRun(request, use) {
+  function hold(request) {
     const start = newRun(core, pointer, request);
     const release = () => {
       if (!releases.delete(release)) return;
@@ -82,28 +83,32 @@ export function createModel({ core, pointer, info, limits, pause }) {
       throw new QkvError('disposed', 'This run was disposed', { fix: `Call model.${request.call} again.` });
     };
     releases.add(release);
-    try {
-      const made = await use({ ...start, release, held });
-      forgotten.register(made, release, release);
-      return made;
-    } catch (error) {
-      release();
-      throw error;
-    }
+    return { ...start, release, held };
   }
 
   /**
-   * Runs all layers of a run, letting go of the thread now and then, between the layers and between one call and the next.
-   * @param {number} run
+   * @template {boolean} Batch
+   * @param {ReturnType<typeof hold>} start
+   * @param {{ sequences: Sequence[], generated: Generated | null, isBatch: Batch, time: number }} parts
+   */
+  function finishedRun({ run: pointer, bytes, release, held }, parts) {
+    const run = createRun({ core, pointer, info, limits, bytes, alive: held, release, ...parts });
+    forgotten.register(run, release, release);
+    return run;
+  }
+
+  /**
+   * Runs all layers of runs, letting go of the thread now and then, between the layers and between one call and the next.
    * @param {AbortSignal | undefined} signal
    */
-  function createPass(run, signal) {
+  function createPass(signal) {
     let time = 0;
     let lastPause = performance.now();
     return {
       /** Milliseconds in the engine. */
       time: () => time,
-      async forward() {
+      /** @param {number} run */
+      async forward(run) {
         for (let layer = 0; layer < info.layers; layer++) {
           const start = performance.now();
           core.check('forward', core.call('qkv_forward', run, layer, layer + 1));
@@ -125,14 +130,63 @@ export function createModel({ core, pointer, info, limits, pause }) {
    * @param {Batch} isBatch
    * @param {AbortSignal | undefined} signal
    */
-  const forward = (request, isBatch, signal) =>
-    withRun(request, async ({ run, bytes, release, held }) => {
-      const pass = createPass(run, signal);
-      await pass.forward();
+  async function forward(request, isBatch, signal) {
+    const start = hold(request);
+    try {
+      const pass = createPass(signal);
+      await pass.forward(start.run);
       const { sequences } = request;
-      const parts = { core, pointer: run, info, limits, sequences, generated: null, isBatch };
-      return createRun({ ...parts, time: pass.time(), bytes, alive: held, release });
-    });
+      return finishedRun(start, { sequences, generated: null, isBatch, time: pass.time() });
+    } catch (error) {
+      start.release();
+      throw error;
+    }
+  }
+
+  /**
+   * A run that grows with its text. Where its room is used up it is given back and made anew over all tokens so far, with
+   * room for as many again: all of them at once have the bits of one after the other.
+   * @param {Sequence} prompt
+   * @param {number} most tokens that may be appended
+   * @param {AbortSignal | undefined} signal
+   */
+  function createGrowing(prompt, most, signal) {
+    const pass = createPass(signal);
+    const interventions = readInterventions({}, { ...info, lengths: [prompt.ids.length] });
+    /** @type {number[]} */
+    const added = [];
+    let room = Math.min(most, FIRST_ROOM);
+    const held = () => {
+      const ids = Int32Array.from([...prompt.ids, ...added]);
+      const typeIds = new Int32Array(ids.length);
+      typeIds.set(prompt.typeIds);
+      const sequences = [{ ...prompt, ids, typeIds }];
+      return hold({ call: 'generate', sequences, interventions, room: room - added.length });
+    };
+    let start = held();
+    return {
+      start: () => start,
+      time: pass.time,
+      logits: () => lastLogits(core, start.run, limits.headRows),
+      forward: () => pass.forward(start.run),
+      /** @param {number} id */
+      async feed(id) {
+        // onToken may have cancelled, or disposed of the model.
+        throwIfAborted(signal);
+        alive();
+        if (added.length < room) {
+          append(core, start.run, id);
+          added.push(id);
+        } else {
+          start.release();
+          added.push(id);
+          room = Math.min(most, room * 2);
+          start = held();
+        }
+        await pass.forward(start.run);
+      },
+    };
+  }
 
   return {
     info,
@@ -202,7 +256,7 @@ export function createModel({ core, pointer, info, limits, pause }) {
 
     /**
      * Goes on from a text: one token after the other, each fed back, so that the run covers the prompt and all new tokens
-     * as if computed at once.
+     * as if computed at once. Memory grows with the text: the run has room for at most twice the new tokens, or 256.
      * @param {SingleInput} input
      * @param {GenerateOptions} [options]
      * @returns {Promise<Run<false>>}
@@ -216,28 +270,23 @@ export function createModel({ core, pointer, info, limits, pause }) {
       const given = readGenerateOptions(options, limits);
       const { most, signal } = given;
       throwIfAborted(signal);
-      const prompt = readPrompt(input, limits);
-      const room = Math.min(most, limits.positions - prompt.ids.length);
-      const interventions = readInterventions({}, { ...info, lengths: [prompt.ids.length] });
-      return withRun(
-        { call: 'generate', sequences: [prompt], interventions, room },
-        async ({ run, bytes, release, held }) => {
-          const pass = createPass(run, signal);
-          await pass.forward();
-          const logits = () => lastLogits(core, run, limits.headRows);
-          const feed = async (/** @type {number} */ id) => {
-            // onToken may have cancelled, or disposed of the model.
-            throwIfAborted(signal);
-            alive();
-            append(core, run, id);
-            await pass.forward();
-          };
+      const prompt = readPrompt(input, { ...limits, positions: info.maxTokens });
+      const room = Math.min(most, info.maxTokens - prompt.ids.length);
+      try {
+        const growing = createGrowing(prompt, room, signal);
+        try {
+          await growing.forward();
+          const { logits, feed } = growing;
           const { sequence, generated } = await generateTokens({ prompt, room, limits, options: given, logits, feed });
           const isBatch = /** @type {const} */ (false);
-          const parts = { core, pointer: run, info, limits, sequences: [sequence], generated, isBatch };
-          return createRun({ ...parts, time: pass.time(), bytes, alive: held, release });
-        },
-      );
+          return finishedRun(growing.start(), { sequences: [sequence], generated, isBatch, time: growing.time() });
+        } catch (error) {
+          growing.start().release();
+          throw error;
+        }
+      } catch (error) {
+        throw advised(error);
+      }
     },
 
     /** Gives the memory back, that of its runs too; a second call does nothing. */
@@ -278,6 +327,17 @@ function nextBatch(texts, from, limits) {
     sequences.push(sequence);
   }
   return sequences;
+}
+
+/**
+ * What the engine cannot know: which option of generate asks for the memory.
+ * @param {unknown} error
+ */
+function advised(error) {
+  if (error instanceof QkvError && error.code === 'memory') {
+    error.message += ' Lower maxNewTokens or shorten the prompt.';
+  }
+  return error;
 }
 
 /**

@@ -4,6 +4,7 @@ import { QkvError } from './errors.js';
 import { parseJson } from './formats/json.js';
 import { readTensors } from './formats/safetensors.js';
 import { checkShard, readIndex } from './formats/shards.js';
+import { listed } from './sources/gather.js';
 
 /** @typedef {import('./families/index.js').ResolvedModel} ResolvedModel */
 /** @typedef {import('./formats/safetensors.js').ByteStream} ByteStream */
@@ -137,8 +138,9 @@ async function readShardIndex(source, signal) {
   if (await source.has(INDEX, { signal })) {
     return readIndex(await source.bytes(INDEX, { max: LARGEST.index, signal }), `${source.name}/${INDEX}`);
   }
-  const fix = 'A model folder holds config.json, model.safetensors and tokenizer.json.';
-  throw new QkvError('missing', `${source.where(WEIGHTS)} is not there`, { fix });
+  const got = source.names && listed(await source.names());
+  const fix = 'A model is a folder with config.json, model.safetensors and tokenizer.json, or one .gguf file.';
+  throw new QkvError('missing', `${source.where(WEIGHTS)} is not there`, { got, fix });
 }
 
 /**

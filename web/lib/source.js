@@ -1,11 +1,12 @@
 /**
  * Where a model's files come from. Whatever the caller gives (a folder, a URL, a name on the Hugging Face hub, files
  * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names. A GGUF
- * file is a model by itself: by path, by URL, as a File or as bytes.
+ * file is a model by itself: by path, by URL, as a File or as bytes, or as the only weights in a folder.
  */
 import { kindOf, QkvError, throwIfAborted } from './errors.js';
 import { openFiles, openHandle, openNamedBytes } from './sources/files.js';
 import { openFolder, openSingle } from './sources/folder.js';
+import { listed } from './sources/gather.js';
 import { openHttp } from './sources/http.js';
 
 /** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes plain file names and what the files hold */
@@ -22,6 +23,8 @@ import { openHttp } from './sources/http.js';
  * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
  * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
  * @property {(file: string, options?: ReadOptions) => Promise<ByteStream>} stream
+ * @property {() => Promise<string[]>} [names] of its files; servers do not tell
+ * @property {(name: string) => Source} [single] a GGUF file among them, by itself
  */
 
 const HUB = 'https://huggingface.co';
@@ -31,8 +34,7 @@ const REVISION = /^[\w.-]{1,96}(\/[\w.-]{1,96}){0,3}$/;
 const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
 const WANTED = "a folder, a .gguf file, a URL, 'org/name', files, a directory handle or {name: bytes}";
 const GGUF = /\.gguf$/i;
-/** Names of files that were chosen may hold anything, so a single one goes by this. */
-const GGUF_NAME = 'model.gguf';
+const SAFETENSORS = ['model.safetensors', 'model.safetensors.index.json'];
 
 /**
  * The same source in a form that can be posted to a worker and means the same there.
@@ -62,25 +64,23 @@ export async function openSource(input, { signal, revision } = {}) {
   const source = portableSource(input);
   if (typeof source === 'string') return openText(source, revision);
   if (source instanceof URL || source instanceof File || isFileList(source)) throw notASource(source);
-  if (isHandle(source)) return openHandle(source);
-  return (await openGgufAlone(source)) ?? (Array.isArray(source) ? openFiles(source) : openNamedBytes(source));
+  if (isHandle(source)) return ggufWithin(openHandle(source));
+  return ggufWithin(Array.isArray(source) ? openFiles(source) : openNamedBytes(source));
 }
 
 /**
- * Files or bytes among which there is no config.json, but one GGUF file.
- * @param {File[] | NamedBytes} source
- * @returns {Promise<Source | null>}
+ * A source whose only weights are one GGUF file is that model; what lies beside it says nothing more.
+ * @param {Source} source
+ * @returns {Promise<Source>}
  */
-async function openGgufAlone(source) {
-  const isList = Array.isArray(source);
-  const names = isList ? source.map((file) => String(file?.name)) : Object.keys(source);
-  const found = names.filter((name) => GGUF.test(name));
-  if (found.length !== 1 || names.includes('config.json')) return null;
-  const [name] = found;
-  const opened = isList
-    ? openFiles(source.filter((file) => file.name === name).map((file) => new File([file], GGUF_NAME)))
-    : openNamedBytes({ [GGUF_NAME]: source[name] });
-  return { ...opened, name, where: () => name, gguf: GGUF_NAME };
+async function ggufWithin(source) {
+  if (!source.names || !source.single) return source;
+  const names = await source.names();
+  const found = names.filter((name) => GGUF.test(name)).sort();
+  if (found.length === 0 || names.some((name) => SAFETENSORS.includes(name))) return source;
+  if (found.length === 1) return source.single(found[0]);
+  const fix = `Choose one of them: ${listed(found)}.`;
+  throw new QkvError('source', `${source.name}: GGUF files`, { got: found.length, want: 'one model', fix });
 }
 
 /** @param {unknown} got @returns {QkvError} */
@@ -125,26 +125,31 @@ const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'fu
 /** @param {string} text @param {string} [revision] @returns {Promise<Source>} */
 async function openText(text, revision) {
   if (/^https?:/i.test(text)) return openUrl(new URL(text));
-  if (/^file:/i.test(text) && canReadFolders()) {
-    const { fileURLToPath } = process.getBuiltinModule('node:url');
-    return openPath(fileURLToPath(text));
-  }
+  if (/^file:/i.test(text) && canReadFolders()) return openPath(pathOf(text));
   if (canReadFolders() && GGUF.test(text)) return openPath(text);
   if (canReadFolders() && !SCHEME.test(text)) {
     const folder = await openFolder(text).catch((error) => {
       if (HUB_NAME.test(text) && error instanceof QkvError && error.code === 'missing') return null;
       throw error;
     });
-    if (folder !== null) return folder;
+    if (folder !== null) return ggufWithin(folder);
   }
   if (HUB_NAME.test(text)) return openHub(text, revision ?? 'main');
   throw notASource(text);
 }
 
+/** @param {string} text a URL with the scheme file: @returns {string} */
+function pathOf(text) {
+  try {
+    return process.getBuiltinModule('node:url').fileURLToPath(text);
+  } catch (cause) {
+    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a path on this machine', cause });
+  }
+}
+
 /** @param {string} path @returns {Promise<Source>} */
 async function openPath(path) {
-  if (!GGUF.test(path)) return openFolder(path);
-  return { ...openSingle(path, GGUF_NAME), gguf: GGUF_NAME };
+  return GGUF.test(path) ? openSingle(path) : ggufWithin(await openFolder(path));
 }
 
 /** @param {URL} url @returns {Source} */

@@ -81,6 +81,9 @@ export function createReceiver(core, resolved, precision) {
     );
   }
 
+  /** What the weights are held against, for messages: a GGUF file says it by itself. @param {string} fileName */
+  const describedIn = (fileName) => (fileName === resolved.label ? 'the metadata' : 'config.json');
+
   /**
    * A config that promises far more than the file holds gets no memory for it. Sizes are rounded up to whole panels, which
    * matters for tiny models only.
@@ -91,8 +94,8 @@ export function createReceiver(core, resolved, precision) {
     const elements = tensors.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
     const needed = withTable('qkv_model_size');
     if (needed <= ALWAYS_BELIEVED + elements * MOST_BYTES) return;
-    const want = `about ${Math.ceil(needed / 4)} for the sizes in config.json`;
-    const fix = 'The weights and config.json do not belong together.';
+    const want = `about ${Math.ceil(needed / 4)} for the sizes in ${describedIn(fileName)}`;
+    const fix = `The weights and ${describedIn(fileName)} do not belong together.`;
     throw new QkvError('weight', `${fileName}: elements of all tensors`, { got: elements, want, fix });
   }
 
@@ -116,7 +119,7 @@ export function createReceiver(core, resolved, precision) {
       throw new QkvError('weight', `${fileName}: shape of ${tensor.name}`, {
         got: tensor.shape,
         want: JSON.stringify(want),
-        fix: 'The weights and config.json do not belong together.',
+        fix: `The weights and ${describedIn(fileName)} do not belong together.`,
       });
     }
     for (const slot of slots) fill(fileName, `${slot.name} ${layer} ${part}`, tensor.name);
@@ -220,7 +223,7 @@ export function createReceiver(core, resolved, precision) {
         if (filled.has(`${name} ${layer} whole`) || isLeftOut(name, layer)) continue;
         const where = scope === 'layer' ? ` of layer ${layer}` : '';
         throw new QkvError('weight', `${label}: no tensor holds ${name}${where}`, {
-          fix: 'The file is incomplete, or config.json describes another model.',
+          fix: `The file is incomplete, or ${describedIn(label)} describes another model.`,
         });
       }
     }
@@ -237,7 +240,7 @@ export function createReceiver(core, resolved, precision) {
     finish(label) {
       if (model === 0) throw new QkvError('weight', `${label}: tensors of the model`, { got: 0, want: 'some' });
       checkComplete(label);
-      core.check(`${label}: rows of`, core.call('qkv_model_ready', model));
+      core.check(label, core.call('qkv_model_ready', model));
       const { engine } = layout ?? resolved;
       return { pointer: model, engine, parameters, bytes: withTable('qkv_model_size'), ignored: [...ignored] };
     },

@@ -8,12 +8,15 @@ import { measured } from './limits.js';
 /** An error tells a person what is wrong: one line, neither empty nor endless. */
 const SENTENCE = /^[^\p{Cc}\p{Cs}]{10,1000}$/u;
 
+/** Codes of errors that begin with a name as it was given. */
+const OF_PLACES = new Set(['missing', 'source']);
+
 /** Without what varies from input to input. @param {string} text @returns {string} */
 const kindOf = (text) =>
   text
     .replace(/"(?:[^"\\]|\\.)*"/g, '""')
     .replace(/-?\d[\d.e+-]*/g, '#')
-    .replace(/\[#\]/g, '[]')
+    .replace(/#(?:,[#…]*)+/g, '#')
     .slice(0, 160);
 
 /** @param {QkvError} error @returns {string | null} what is wrong with how it says it */
@@ -38,7 +41,8 @@ export async function outcomeOf(target, bytes, most) {
     const fault = faultOf(error);
     if (fault !== null) return { line: `FAILS: ${kindOf(error.what)} is no sentence`, failure: fault, microseconds };
     const want = typeof error.want === 'string' ? kindOf(error.want) : '';
-    return { line: `${error.code}: ${kindOf(error.what)}, ${want.slice(0, 60)}`, failure: null, microseconds };
+    const what = OF_PLACES.has(error.code) ? '' : kindOf(error.what);
+    return { line: `${error.code}: ${what}, ${want.slice(0, 60)}`, failure: null, microseconds };
   }
   if (error === undefined) return { line: `taken: ${value}`, failure: null, microseconds };
   const trace = traceOf(error);

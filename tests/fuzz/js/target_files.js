@@ -8,10 +8,10 @@ import { openModelFolder } from '../../../web/lib/model_folder.js';
 import { openSource } from '../../../web/lib/source.js';
 import { readStops } from '../../../web/lib/stops.js';
 import { collector, entry, fileOf } from '../../lib/safetensors_file.js';
-import { jsonBytes, jsonInputs, jsonValueOf } from './inputs.js';
+import { bytesOf, jsonBytes, jsonInputs, jsonValueOf } from './inputs.js';
 import { config } from './target_config.js';
 import { gguf } from './target_gguf.js';
-import { safetensors, shards } from './target_safetensors.js';
+import { safetensors } from './target_safetensors.js';
 
 /** @typedef {Record<string, unknown>} Named file names and what the files hold, a character a byte */
 
@@ -65,7 +65,7 @@ const TEXTS = [
 ];
 const part = fc.oneof(
   fc.constantFrom(...GENERATION),
-  fc.constantFrom(...config.seeds, ...safetensors.seeds, ...shards.seeds, ...gguf.seeds).map(characters),
+  fc.constantFrom(...config.seeds, ...safetensors.seeds, bytesOf(INDEX), ...gguf.seeds).map(characters),
   fc
     .tuple(fc.constantFrom(...STARTS), fc.string({ unit: 'binary', maxLength: 9 }))
     .map(([start, rest]) => start + rest),

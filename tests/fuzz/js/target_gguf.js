@@ -17,6 +17,8 @@ import { checkText } from './target_tokenizer.js';
 /** @typedef {{ keys: Key[], tensors: Tensor[] }} Parts */
 
 const WIDTH = 8;
+/** Bytes of a file whose tensors claim to be large; what is cut off is found missing. */
+const LONGEST = 50_000;
 const PIECES = {
   gpt2: ['<s>', '</s>', 'a', 'b', 'ab', 'Ġ', 'Ġa', 'd'],
   llama: ['<unk>', '<s>', '</s>', '▁', 'a', '▁a', '<0x41>', 'aa'],
@@ -159,8 +161,8 @@ const tensorChange = fc.record({
 /** @param {Parts} parts @param {{ pick: number, name: string | null, value: [number, any], drop: number }} how */
 function changeKey({ keys }, { pick, name, value: [type, one], drop }) {
   const at = pick % keys.length;
-  const architecture = String(keys.find(([key]) => key === 'general.architecture')?.[2]);
-  const key = name?.replace('X', architecture) ?? keys[at][0];
+  const architecture = keys.find(([key]) => key === 'general.architecture')?.[2];
+  const key = name?.replace('X', typeof architecture === 'string' ? architecture : 'llama') ?? keys[at][0];
   if (name !== null) keys.push([key, type, one]);
   else if (drop === 0) keys.splice(at, 1);
   else keys[at] = [key, type, one];
@@ -187,7 +189,7 @@ const changedParts = fc
       if (more) parts.tensors.push(changed);
       else parts.tensors[at] = changed;
     }
-    return ggufFile({ ...parts, ...rest });
+    return ggufFile({ ...parts, ...rest }).subarray(0, LONGEST);
   });
 
 /** @param {Uint8Array} bytes @param {{ sizes: number[], knowsSize: boolean }} how */

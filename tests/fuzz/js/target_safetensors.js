@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { QkvError } from '../../../web/lib/errors.js';
 import { READABLE, readTensors } from '../../../web/lib/formats/safetensors.js';
-import { checkShard, readIndex } from '../../../web/lib/formats/shards.js';
 import { collector, entry, fileOf, streamOf } from '../../lib/safetensors_file.js';
-import { anyOf, changedBytes, jsonBytes, jsonInputs, readings, jsonValueOf } from './inputs.js';
+import { anyOf, changedBytes, jsonValueOf, readings } from './inputs.js';
 import { changeTree, nearlyJson, textOf, treeChanges, treeOf } from './json_tree.js';
 
 /** @typedef {import('../../../web/lib/formats/safetensors.js').Header} Header */
@@ -119,32 +118,5 @@ export const safetensors = {
     assert.deepEqual(cut.tensors, whole.tensors);
     const kinds = [...new Set(whole.tensors.map(({ dtype }) => dtype))].sort();
     return `${kinds.join(' ')} ${whole.metadata.size > 0}`;
-  },
-};
-
-/** @type {import('./inputs.js').Target} */
-export const shards = {
-  name: 'shards',
-  isJson: true,
-  seeds: [
-    jsonBytes({
-      metadata: { total_size: 24 },
-      weight_map: { a: 'm-1.safetensors', b: 'm-2.safetensors', c: 'm-1.safetensors' },
-    }),
-    jsonBytes({ weight_map: { __metadata__: 'model.safetensors' } }),
-  ],
-  inputs: jsonInputs,
-  check(bytes) {
-    const index = readIndex(bytes, 'index.json');
-    assert.deepEqual(index.files, [...new Set(index.fileOf.values())].sort());
-    for (const file of index.files) {
-      assert.match(file, /^[\w-][\w.-]*\.safetensors$/);
-      const names = [...index.fileOf].filter(([, owner]) => owner === file).map(([name]) => name);
-      const tensors = names.map((name) => ({ name, dtype: 'F32', shape: [], begin: 0, end: 4 }));
-      checkShard(index, file, tensors);
-      assert.throws(() => checkShard(index, file, tensors.slice(1)), QkvError);
-      assert.throws(() => checkShard(index, file, [...tensors, { ...tensors[0], name: `${names}x` }]), QkvError);
-    }
-    return `${Math.min(3, index.files.length)} files`;
   },
 };

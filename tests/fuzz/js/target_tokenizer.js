@@ -70,8 +70,13 @@ export function checkText(tokenizer, text, pair, maxTokens, isOrdered = true) {
     at[segment] = start;
   });
   if (truncated) assert.ok(truncated.from > truncated.to && truncated.to >= ids.length, JSON.stringify(truncated));
+  checkDecode(tokenizer, ids);
+}
+
+/** @param {Tokenizer} tokenizer @param {ArrayLike<number>} ids of the table or not */
+function checkDecode(tokenizer, ids) {
   for (const special of [true, false]) {
-    const all = tokenizer.decode(ids, { special });
+    const all = tokenizer.decode(Array.from(ids), { special });
     const stream = tokenizer.openText({ special });
     const parts = Array.from(ids, (id) => stream.push(id));
     const streamed = parts.join('') + stream.end();
@@ -138,6 +143,9 @@ export const text = {
             tokenizer: fc.constantFrom(...NAMES),
             text: hostileText,
             pair: fc.option(hostileText),
+            ids: fc.array(fc.oneof({ weight: 9, arbitrary: fc.nat(1_250) }, { weight: 1, arbitrary: fc.integer() }), {
+              maxLength: 12,
+            }),
             max: fc.nat(2),
           })
           .map((one) => bytesOf(JSON.stringify(one))),
@@ -149,6 +157,7 @@ export const text = {
     const maxTokens = ROOM.at(Number.isInteger(given.max) ? given.max % ROOM.length : 0) ?? 0;
     const [first, second] = [given.text, given.pair].map((one) => (typeof one === 'string' ? withHalves(one) : null));
     const own = published(name, maxTokens);
+    if (Array.isArray(given.ids)) checkDecode(own, given.ids);
     // Where the file holds no text, what holds it is given as it is.
     checkText(own, first ?? given.text, second, maxTokens);
     assert.deepEqual(own.encode(first ?? '', second).ids, own.encode(first ?? '', second).ids);

@@ -3,12 +3,13 @@ import { config } from './target_config.js';
 import { files } from './target_files.js';
 import { gguf } from './target_gguf.js';
 import { json } from './target_json.js';
-import { safetensors, shards } from './target_safetensors.js';
+import { load } from './target_load.js';
+import { safetensors } from './target_safetensors.js';
 import { text, tokenizer } from './target_tokenizer.js';
 
 /** @typedef {import('./inputs.js').Target} Target */
 
 /** @type {ReadonlyMap<string, Target>} */
 export const TARGETS = new Map(
-  [json, safetensors, shards, config, tokenizer, text, gguf, files].map((target) => [target.name, target]),
+  [json, safetensors, config, tokenizer, text, gguf, files, load].map((target) => [target.name, target]),
 );

@@ -19,7 +19,7 @@ export const gemma2 = {
   missing: { kv_heads: () => 4, head_dim: () => 256 },
   config: (c, sizes) => {
     const kinds = layerKinds(c, sizes.layers, (layer) => layer % 2 === 0);
-    const scale = c.number('query_pre_attn_scalar', { above: 0, max: 1e6, missing: 256 }) ** -0.5;
+    const scale = c.number('query_pre_attn_scalar', { above: 1e-6, max: 1e6, missing: 256 }) ** -0.5;
     return {
       ...gemma.config(c, sizes),
       norm_place: PLACE.AROUND,

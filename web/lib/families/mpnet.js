@@ -4,7 +4,7 @@
  */
 import { bert } from './bert.js';
 import { bucketsByDistance } from './buckets.js';
-import { roberta } from './roberta.js';
+import { roberta, startBehind } from './roberta.js';
 
 const PADDING = 1;
 const BUCKETS = 32;
@@ -19,8 +19,7 @@ export const mpnet = {
   config: (c, sizes) => ({
     ...bert.config(c, sizes),
     segments: 0,
-    position_first: PADDING + 1,
-    position_pad: PADDING,
+    ...startBehind(c, sizes, PADDING),
     buckets: BUCKETS,
     bucket_reach: REACH,
     bucket_of: bucketsByDistance(BUCKETS, REACH),

@@ -4,6 +4,20 @@
  */
 import { bert } from './bert.js';
 
+/**
+ * Position ids start behind the padding id, so the table must reach beyond it.
+ * @param {import('./config_reader.js').ConfigReader} c
+ * @param {import('./engine_config.js').Sizes} sizes
+ * @param {number} padding
+ */
+export function startBehind(c, { positions }, padding) {
+  if (positions > padding + 1) return { position_first: padding + 1, position_pad: padding };
+  throw c.wrong(
+    'max_position_embeddings',
+    `more than ${padding + 1}, since positions start behind the padding's ${padding}`,
+  );
+}
+
 /** @type {import('./index.js').Family} */
 export const roberta = {
   ...bert,
@@ -11,7 +25,7 @@ export const roberta = {
   types: ['roberta', 'xlm-roberta', 'camembert'],
   config: (c, sizes) => {
     const padding = c.size('pad_token_id', { min: 0, max: 16_777_216, missing: 1 });
-    return { ...bert.config(c, sizes), position_first: padding + 1, position_pad: padding };
+    return { ...bert.config(c, sizes), ...startBehind(c, sizes, padding) };
   },
   prefixes: ['', 'roberta.'],
   heads: [

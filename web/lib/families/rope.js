@@ -72,7 +72,10 @@ export function ropeSet(config, { head_dim: headDim, positions }, rule = {}) {
   }
   const turns = base.from.number(base.key, { above: 1, max: LARGEST.theta, missing: theta });
   const original = () => originalContext(config, reader, positions);
-  return KINDS[kind]({ dim, theta: turns, context: positions, reader, original });
+  const set = KINDS[kind]({ dim, theta: turns, context: positions, reader, original });
+  // Each number may be believable and their quotient not: a tiny factor, an original context of one token.
+  if ([fround(set.scale), ...set.frequencies].every(Number.isFinite)) return set;
+  throw reader.wrong(kindKey, 'numbers beside it that give finite frequencies and a finite attention_factor');
 }
 
 /**

@@ -18,7 +18,7 @@
 import { QkvError, throwIfAborted } from '../errors.js';
 import { GgufBytes } from './gguf_bytes.js';
 import { GgufDelivery } from './gguf_delivery.js';
-import { alignUp, checkSize, MAX_GGUF_HEADER, quoted, readGgufHeader } from './gguf_header.js';
+import { alignUp, checkSize, MAX_GGUF_HEADER, quoted, readGgufHeader, unreadable } from './gguf_header.js';
 import { ggufModel } from './gguf_model.js';
 import { ggufTokenizer } from './gguf_tokenizer.js';
 import { GGUF_READABLE, GGUF_TYPES } from './gguf_types.js';
@@ -207,10 +207,7 @@ async function readRange({ chunks }, from, to, signal) {
 /** Refuses by name what the engine cannot decode, before anything is loaded. @param {string} label @param {Placed[]} placed */
 function checkTypes(label, placed) {
   const bad = placed.find(({ tensor, isKnown }) => isKnown && !GGUF_READABLE.includes(tensor.dtype));
-  if (bad === undefined) return;
-  const fix = 'Take another quantisation of the model, for instance Q8_0 or Q4_K_M.';
-  const want = GGUF_READABLE.join(', ');
-  throw new QkvError('unsupported', `${label}: type of ${quoted(bad.fileName)}`, { got: bad.tensor.dtype, want, fix });
+  if (bad !== undefined) throw unreadable(`${label}: type of ${quoted(bad.fileName)}`, bad.tensor.dtype);
 }
 
 /** @param {TensorInfo} tensor @returns {number} bytes of what is reordered as one: a row, or one element of a vector */

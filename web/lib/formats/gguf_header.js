@@ -4,7 +4,7 @@
  * Source: the format's description in the ggml repository (docs/gguf.md).
  */
 import { QkvError } from '../errors.js';
-import { GGUF_TYPES } from './gguf_types.js';
+import { GGUF_READABLE, GGUF_TYPES } from './gguf_types.js';
 import { sniff } from './sniff.js';
 
 /** @template T @typedef {import('./gguf_bytes.js').Reading<T>} Reading */
@@ -305,10 +305,17 @@ function* readTensor(source, names, alignment) {
   return { name, type, shape, begin, end };
 }
 
+/** What the engine cannot decode. @param {string} what @param {string} got the name of a type @returns {QkvError} */
+export function unreadable(what, got) {
+  const fix = 'Take another quantisation of the model, for instance Q8_0 or Q4_K_M.';
+  return new QkvError('unsupported', what, { got, want: GGUF_READABLE.join(', '), fix });
+}
+
 /** @param {string} label @param {string} what @param {number[]} shape @param {GgufType} type @returns {number} */
 function byteCount(label, what, shape, { name, values, bytes }) {
   const columns = shape[shape.length - 1];
   if (columns % values !== 0) {
+    if (!GGUF_READABLE.includes(name)) throw unreadable(`${label}: type of ${what}`, name);
     const want = `a multiple of ${values}, as ${name} needs it`;
     throw new QkvError('format', `${label}: row of ${what}`, { got: columns, want });
   }

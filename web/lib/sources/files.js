@@ -1,29 +1,32 @@
 /** A model's files as a page has them: dropped or chosen files, a directory handle, or bytes with names. */
 import { QkvError, throwIfAborted } from '../errors.js';
-import { gather, plainName } from './gather.js';
+import { GGUF_NAME, gather, listed, plainName } from './gather.js';
 
 /** @typedef {import('../source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
-const NAMES_SHOWN = 8;
 const CHUNK = 1 << 20;
+/** Of a folder of that many files not all are asked for. */
+const MOST_NAMES = 10_000;
 
 /** @typedef {{ size: number, chunks: (where: string, signal: MaybeSignal) => AsyncIterable<Uint8Array> }} Entry */
 
 /**
  * @param {string} name
  * @param {(file: string) => Promise<Entry | null>} find
- * @param {() => string} others what is there instead, for messages
+ * @param {() => Promise<string[]>} names of all files that are there
  * @returns {Source}
  */
-function sourceOf(name, find, others) {
+function sourceOf(name, find, names) {
   /** @param {string} file */
   const where = (file) => `${name}/${file}`;
   /** @param {string} file @param {MaybeSignal} signal */
   const stream = async (file, signal) => {
     throwIfAborted(signal);
     const entry = await find(plainName(file));
-    if (entry === null) throw new QkvError('missing', `${file} is not among the files of ${name}`, { got: others() });
+    if (entry === null) {
+      throw new QkvError('missing', `${file} is not among the files of ${name}`, { got: listed(await names()) });
+    }
     return { size: entry.size, chunks: entry.chunks(where(file), signal) };
   };
   return {
@@ -32,6 +35,16 @@ function sourceOf(name, find, others) {
     has: async (file) => (await find(plainName(file))) !== null,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
+    names,
+    single: (only) => ({
+      ...sourceOf(
+        only,
+        async (asked) => (asked === GGUF_NAME ? find(only) : null),
+        async () => [only],
+      ),
+      where: () => only,
+      gguf: GGUF_NAME,
+    }),
   };
 }
 
@@ -70,13 +83,6 @@ async function* memoryChunks(bytes, signal) {
     throwIfAborted(signal);
     yield bytes.subarray(at, at + CHUNK);
   }
-}
-
-/** @param {Iterable<string>} names @returns {string} */
-function listed(names) {
-  const all = [...names];
-  const shown = all.slice(0, NAMES_SHOWN).join(', ');
-  return all.length > NAMES_SHOWN ? `${shown} and ${all.length - NAMES_SHOWN} more` : shown || 'no files';
 }
 
 /** @param {unknown} value @returns {value is File} */
@@ -118,7 +124,7 @@ export function openFiles(files) {
       const file = byName.get(name);
       return file === undefined ? null : blobEntry(file);
     },
-    () => listed(byName.keys()),
+    async () => [...byName.keys()],
   );
 }
 
@@ -141,7 +147,7 @@ export function openNamedBytes(named) {
   return sourceOf(
     'bytes',
     async (name) => byName.get(name) ?? null,
-    () => listed(byName.keys()),
+    async () => [...byName.keys()],
   );
 }
 
@@ -164,8 +170,23 @@ export function openHandle(handle) {
         });
       }
     },
-    () => 'a folder without it',
+    () => namesIn(handle),
   );
+}
+
+/** Where a folder may not be listed, reading its files says why. @param {FileSystemDirectoryHandle} handle @returns {Promise<string[]>} */
+async function namesIn(handle) {
+  /** @type {string[]} */
+  const names = [];
+  try {
+    for await (const { kind, name } of handle.values()) {
+      if (kind === 'file') names.push(name);
+      if (names.length === MOST_NAMES) break;
+    }
+    return names;
+  } catch {
+    return [];
+  }
 }
 
 /** @param {unknown} cause @returns {boolean} */

@@ -1,6 +1,6 @@
 /** A model's files in a folder, under Node. */
 import { QkvError, throwIfAborted } from '../errors.js';
-import { gather, plainName } from './gather.js';
+import { GGUF_NAME, gather, listed, plainName } from './gather.js';
 
 /** @typedef {import('../source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
@@ -15,7 +15,7 @@ export async function openFolder(folder) {
   const { promises: fs } = process.getBuiltinModule('node:fs');
   const path = process.getBuiltinModule('node:path');
   const stat = await fs.stat(folder).catch(() => null);
-  const want = 'a folder with config.json and model.safetensors';
+  const want = 'a folder with config.json and model.safetensors, or with one .gguf file';
   if (stat === null) throw new QkvError('missing', `${folder} is not there`, { want });
   if (!stat.isDirectory()) throw new QkvError('source', folder, { got: 'a file', want });
 
@@ -24,8 +24,12 @@ export async function openFolder(folder) {
   /** @param {string} file @param {MaybeSignal} signal */
   const stream = async (file, signal) => {
     const full = where(file);
-    const size = await sizeOf(fs, full);
+    const size = await sizeOf(fs, full, names);
     return { size, chunks: chunksOf(fs, full, signal) };
+  };
+  const names = async () => {
+    const entries = await fs.readdir(folder, { withFileTypes: true }).catch(() => []);
+    return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
   };
   return {
     name: path.basename(path.resolve(folder)),
@@ -33,34 +37,42 @@ export async function openFolder(folder) {
     has: async (file) => (await fs.stat(where(file)).catch(() => null))?.isFile() ?? false,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
+    names,
+    single: (name) => openSingle(path.join(folder, name)),
   };
 }
 
 /** @typedef {typeof import('node:fs').promises} Fs */
 
 /**
- * One file, whatever its name, as the only file of a source.
+ * One GGUF file, whatever its name, as the only file of a source.
  * @param {string} full its path
- * @param {string} file the name that it goes by
  * @returns {Source}
  */
-export function openSingle(full, file) {
+export function openSingle(full) {
   const { promises: fs } = process.getBuiltinModule('node:fs');
   /** @param {MaybeSignal} signal */
   const stream = async (signal) => ({ size: await sizeOf(fs, full), chunks: chunksOf(fs, full, signal) });
   return {
     name: process.getBuiltinModule('node:path').basename(full),
     where: () => full,
-    has: async (asked) => asked === file,
+    gguf: GGUF_NAME,
+    has: async (asked) => asked === GGUF_NAME,
     bytes: async (_, { max, signal } = {}) => gather(await stream(signal), full, max, signal),
     stream: (_, { signal } = {}) => stream(signal),
   };
 }
 
-/** @param {Fs} fs @param {string} full @returns {Promise<number>} */
-async function sizeOf(fs, full) {
-  const stat = await fs.stat(full).catch((cause) => {
-    throw new QkvError('missing', `${full} is not there`, { got: cause.code, cause });
+/**
+ * @param {Fs} fs
+ * @param {string} full
+ * @param {() => Promise<string[]>} [names] of the files that are there instead, for the message
+ * @returns {Promise<number>}
+ */
+async function sizeOf(fs, full, names) {
+  const stat = await fs.stat(full).catch(async (cause) => {
+    const got = cause.code === 'ENOENT' && names ? listed(await names()) : cause.code;
+    throw new QkvError('missing', `${full} is not there`, { got, cause });
   });
   // A pipe or device would never end.
   if (!stat.isFile()) throw new QkvError('missing', full, { got: 'no ordinary file', want: 'a file' });

@@ -1,10 +1,22 @@
-/** What all sources share: plain names only, and a small file as one array. */
+/** What all sources share: plain names only, lists of them for messages, and a small file as one array. */
 import { QkvError, throwIfAborted } from '../errors.js';
 
 /** @typedef {import('../source.js').ByteStream} ByteStream */
 
 const PLAIN_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 const LARGEST = 100_000_000;
+const NAMES_SHOWN = 8;
+const LONGEST_NAME = 80;
+
+/** The name that a GGUF file goes by as the only file of a source: its own may hold anything. */
+export const GGUF_NAME = 'model.gguf';
+
+/** For messages. @param {string[]} names @returns {string} */
+export function listed(names) {
+  const shown = names.slice(0, NAMES_SHOWN).map((name) => name.slice(0, LONGEST_NAME));
+  const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : '';
+  return `${shown.join(', ')}${more}` || 'no files';
+}
 
 /** @param {string} file @returns {string} the same, if it cannot lead out of the folder */
 export function plainName(file) {

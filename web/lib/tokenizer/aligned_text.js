@@ -9,9 +9,12 @@ import { QkvError } from '../errors.js';
 
 /** @typedef {(units: number) => void} Spend */
 
-/** A file may ask for a character to become a thousand. What one step may make of a text, and all steps together. */
+/** A file may ask for a character to become a thousand, forty times over. What one step may make of a text, and all steps
+ * together: the longest real expansion is 18 units for one, times the bytes of each, times a few steps. */
 const MAX_UNITS = 2 ** 23;
 const MAX_SPENT = 2 ** 26;
+const SPENT_PER_UNIT = 256;
+const SPENT_ON_ANY = 4096;
 
 /** @param {string} text @param {number} from @param {number} to @returns {AlignedText} as it is */
 export function alignSlice(text, from, to) {
@@ -45,16 +48,17 @@ function tooLong(limit) {
   return new QkvError('text', 'The text as tokenizer.json rewrites it', {
     got: 'more',
     want,
-    fix: 'Give a shorter text.',
+    fix: 'Take another tokenizer.json, or a shorter text.',
   });
 }
 
-/** Counts what the steps make, for one text. @returns {Spend} */
-export function newBudget() {
+/** Counts what the steps make of one text. @param {number} given units of the text @returns {Spend} */
+export function newBudget(given) {
+  const most = Math.min(MAX_SPENT, SPENT_ON_ANY + SPENT_PER_UNIT * given);
   let spent = 0;
   return (units) => {
     spent += units;
-    if (spent > MAX_SPENT) throw tooLong(MAX_SPENT);
+    if (spent > most) throw tooLong(most);
   };
 }
 

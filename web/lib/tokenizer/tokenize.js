@@ -25,7 +25,7 @@ const BYTE_SPACE = 'Ġ';
  * @returns {Tokenize}
  */
 export function createTokenize({ model, normalize, preTokenize, added, template }, textOf, isSpecial, pieceOf) {
-  const spendOnAdded = newBudget();
+  const spendOnAdded = newBudget(added.reduce((units, { content }) => units + content.length, 0));
   /** @param {AddedToken} token */
   const normal = ({ content }) => {
     const { text } = normalize(alignSlice(content, 0, content.length), spendOnAdded);
@@ -39,7 +39,7 @@ export function createTokenize({ model, normalize, preTokenize, added, template 
 
   return (text, limit, segment) => {
     const whole = wellFormed(text);
-    const spend = newBudget();
+    const spend = newBudget(whole.length);
     /** @type {Token[]} */
     const tokens = [];
     let count = 0;

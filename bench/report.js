@@ -1,0 +1,44 @@
+/** How the suite prints: tables that are markdown and line up in a terminal. */
+import { cpus } from 'node:os';
+
+/** @typedef {{ title: string, head: string[], rows: string[][], notes?: string[] }} Table */
+/**
+ * What a part of the suite has measured.
+ * @typedef {{ tables: Table[], readme: { what: string, figure: string }[] }} Report
+ */
+/**
+ * @typedef {object} Settings
+ * @property {number} rounds
+ * @property {number} threads
+ * @property {boolean} full long sequences too
+ * @property {string | null} peers the folder of onnxruntime-web
+ * @property {string} peerModels the folder that make_peer_models.py wrote
+ */
+
+/** @param {string[]} cells @param {number[]} widths */
+const line = (cells, widths) =>
+  `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(' | ')} |`;
+
+/** @param {Table} table */
+export function tableText({ title, head, rows, notes = [] }) {
+  const widths = head.map((name, i) => Math.max(3, name.length, ...rows.map((row) => row[i].length)));
+  const rule = `|${widths.map((width, i) => (i === 0 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`;
+  return [`### ${title}`, '', line(head, widths), rule, ...rows.map((row) => line(row, widths)), ...notes, ''].join(
+    '\n',
+  );
+}
+
+export const machine = () =>
+  `${cpus()[0]?.model.trim() ?? process.arch} (${cpus().length} cores), Node ${process.versions.node}`;
+
+/** @param {number} threads */
+export const threadsText = (threads) => (threads === 1 ? 'one thread' : `${threads} threads`);
+
+/** Three significant digits, without an exponent. @param {number} value */
+export const digits = (value) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
+
+/** @param {number} share */
+export const percent = (share) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+/** @param {number} ratio */
+export const times = (ratio) => `${ratio.toFixed(2)} x`;
