@@ -133,7 +133,7 @@ build_wasm() {
     for preset in wasm wasm-relaxed wasm-threads wasm-relaxed-threads; do
         compile "$preset"
     done
-    for module in build/wasm*/*.wasm; do
+    for module in build/wasm*/qkv*.wasm; do
         cmp -s "$module" "web/lib/${module##*/}" || cp "$module" web/lib/
     done
 }

@@ -17,14 +17,18 @@ before(async () => {
 });
 after(() => browser.close());
 
-test('the page without its model is at most 300 KB of gzip', () => {
-  const files = readdirSync(PAGE_FOLDER, { recursive: true }).map(String);
-  const sizes = files
-    .map((file) => join(PAGE_FOLDER, file))
-    .filter((file) => !relative(PAGE_FOLDER, file).startsWith('models') && statSync(file).isFile())
-    .map((file) => gzipSync(readFileSync(file), { level: 9 }).length);
-  const sum = sizes.reduce((a, b) => a + b, 0);
-  assert.ok(sizes.length >= 4 && sum <= LARGEST_DOWNLOAD, `${sum} bytes in ${sizes.length} files`);
+test('the page without its model is at most 300 KB of gzip, with the largest of its modules, of which a visitor gets one', () => {
+  const files = readdirSync(PAGE_FOLDER, { recursive: true })
+    .map((file) => join(PAGE_FOLDER, String(file)))
+    .filter((file) => !relative(PAGE_FOLDER, file).startsWith('models') && statSync(file).isFile());
+  const sizeOf = (/** @type {string} */ file) => gzipSync(readFileSync(file), { level: 9 }).length;
+  const modules = files.filter((file) => file.endsWith('.wasm')).map(sizeOf);
+  const others = files.filter((file) => !file.endsWith('.wasm')).map(sizeOf);
+  const sum = others.reduce((a, b) => a + b, Math.max(...modules));
+  assert.ok(
+    modules.length === 4 && others.length >= 4 && sum <= LARGEST_DOWNLOAD,
+    `${sum} bytes in ${files.length} files`,
+  );
 });
 
 test('the policy is strict, and nothing on the page runs into it or leaves the host', async () => {

@@ -6,11 +6,18 @@ import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { launchBrowser } from './visit.js';
+import { launchBrowser, runOf } from './visit.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** @type {Record<string, string>} */
-const TYPES = { '.js': 'text/javascript', '.json': 'application/json', '.wasm': 'application/wasm' };
+const TYPES = {
+  '.css': 'text/css',
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+};
 const ISOLATED = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 const STRICT = {
   'content-security-policy':
@@ -19,7 +26,7 @@ const STRICT = {
 };
 
 /**
- * Serves the library in dist/, the bundled models and a blank page.
+ * Serves the library in dist/, the bundled models, a blank page and, in page/, the built one.
  * @param {Record<string, string>} headers of every answer
  */
 async function serve(headers) {
@@ -28,10 +35,11 @@ async function serve(headers) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');
     asked.push(pathname);
-    const file = join(ROOT, pathname.startsWith('/models/') ? `web${pathname}` : pathname);
+    const path = pathname.replace(/^\/models\//, '/web/models/').replace(/^\/page\//, '/build/page/');
+    const file = join(ROOT, path);
     if (pathname === '/') {
       response.writeHead(200, { ...headers, 'content-type': 'text/html' }).end('<!doctype html><title>blank</title>');
-    } else if (/^\/(dist|models)\/[\w./-]+$/.test(pathname) && !pathname.includes('..') && existsSync(file)) {
+    } else if (/^\/(dist|models|page)\/[\w./-]+$/.test(pathname) && !pathname.includes('..') && existsSync(file)) {
       response.writeHead(200, { ...headers, 'content-type': TYPES[extname(file)] ?? 'application/octet-stream' });
       createReadStream(file).pipe(response);
     } else {
@@ -111,3 +119,18 @@ for (const [what, headers, threads, started] of /** @type {const} */ ([
     assert.deepEqual(more.output, one.output);
   });
 }
+
+test('the page itself takes as many threads as there are cores, at most four, where it is isolated', async () => {
+  const { url, asked, close } = await serve(ISOLATED);
+  const page = await (await browser.newContext()).newPage();
+  try {
+    await page.goto(`${url}page/index.html`);
+    await runOf(page);
+    const cores = await page.evaluate(() => navigator.hardwareConcurrency);
+    const started = asked.filter((path) => /^\/page\/assets\/thread-.*\.js$/.test(path)).length;
+    assert.equal(started, Math.min(cores, 4) - 1);
+  } finally {
+    await page.context().close();
+    close();
+  }
+});

@@ -2,7 +2,7 @@
  * The model, and the run behind the picture. Texts come faster than they can be run: the newest one wins, an older run
  * is aborted, and what stays on the screen until then is the last picture that was complete.
  */
-import { loadModel } from 'qkv';
+import { init, loadModel } from 'qkv';
 import { Picture } from './picture.js';
 import { troubleOf } from './troubles.js';
 import { tokenLabel } from './words/piece-label.js';
@@ -102,8 +102,11 @@ export class Session {
     this.onChange();
     const meter = progressMeter();
     try {
+      // More than one thread only where the server isolates the page.
+      const engine = await init({ threads: 'auto' });
       const model = await loadModel(order.source, {
         ...order.options,
+        engine,
         signal: controller.signal,
         onProgress: (event) => {
           if (controller !== this.#loading || event.phase !== 'download') return;
