@@ -38,6 +38,11 @@ test('files that are rounded already offer only what they can be held in', async
   const preview = await inspectModel(MINILM);
   assert.equal(preview.precision, 'q10');
   assert.deepEqual(Object.keys(preview.bytes), ['q10', 'f32']);
+  for (const precision of /** @type {const} */ (['q10', 'f32'])) {
+    const model = await loadModel(MINILM, { precision });
+    assert.ok((preview.bytes[precision] ?? Number.NaN) <= model.info.bytes, precision);
+    model.dispose();
+  }
 });
 
 test('weights that are not there are not missed', async () => {

@@ -6,7 +6,7 @@ import { memoryError } from './engine.js';
 import { QkvError, throwIfAborted } from './errors.js';
 import { resolveModel } from './families/index.js';
 import { createModel } from './model.js';
-import { estimateBytes } from './model_config.js';
+import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from './source.js';
@@ -44,7 +44,8 @@ import { createReceiver } from './weights.js';
 /** @typedef {(progress: Progress) => void} OnProgress */
 /**
  * @typedef {object} LoadOptions
- * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats
+ * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats. Weights
+ * that a file has rounded to ten bits are not rounded to q8 again
  * @property {number} [maxTokens] longer text is cut, and generate stops at so many tokens with the prompt's; bare ids of
  * forward may be more. Default and ceiling: the model's own limit
  * @property {string} [revision] of a hub model
@@ -156,11 +157,12 @@ export function checkLoadOptions(options) {
  * @returns {Precision}
  */
 function choosePrecision(wanted, { quantization, label }) {
-  if (quantization === null) return wanted === 'auto' ? 'f32' : wanted;
-  const own = quantization.bits === 10 ? 'q10' : 'q8';
-  if (wanted === 'auto' || wanted === own || wanted === 'f32') return wanted === 'auto' ? own : wanted;
-  const fix = `The weights of ${label} are rounded to ${quantization.bits} bits already.`;
-  throw new QkvError('unsupported', 'loadModel: precision', { got: wanted, want: `'auto', 'f32' or '${own}'`, fix });
+  const allowed = precisionsOf(quantization);
+  if (wanted === 'auto') return allowed[0];
+  if (allowed.includes(wanted)) return wanted;
+  const want = `'auto', 'f32' or '${allowed[0]}'`;
+  const fix = `The weights of ${label} are rounded to ${quantization?.bits} bits already.`;
+  throw new QkvError('unsupported', 'loadModel: precision', { got: wanted, want, fix });
 }
 
 /**

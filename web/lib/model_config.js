@@ -5,7 +5,22 @@ import { writeStruct } from './describe.js';
 
 /** @typedef {import('./engine.js').Core} Core */
 /** @typedef {import('./families/engine_config.js').EngineConfig} EngineConfig */
+/** @typedef {import('./families/index.js').Quantization} Quantization */
 /** @typedef {'f32' | 'q10' | 'q8'} Precision */
+
+/** @type {readonly Precision[]} */
+const PRECISIONS = ['f32', 'q10', 'q8'];
+
+/**
+ * The precisions that weights can be held in, that of the files first. Eight bits have room among ten; ten become eight
+ * only by rounding a second time.
+ * @param {Quantization | null} quantization
+ * @returns {readonly Precision[]}
+ */
+export function precisionsOf(quantization) {
+  if (quantization === null) return PRECISIONS;
+  return quantization.bits === 10 ? ['q10', 'f32'] : ['q8', 'q10', 'f32'];
+}
 
 /**
  * @template T
@@ -57,11 +72,13 @@ export const precisionNumber = (core, precision) => core.description.precisions.
  * Bytes the model will take, before anything of it is downloaded. The form of the token table and the head are not known
  * yet, so the smallest possible ones count: what is refused here could never have been loaded.
  * @param {Core} core
- * @param {{ label: string, engine: EngineConfig }} resolved
+ * @param {{ label: string, engine: EngineConfig, quantization: Quantization | null }} resolved
  * @param {Precision} precision
  */
-export function estimateBytes(core, { label, engine }, precision) {
-  const table = { f32: 'f16', q10: 'q10_high', q8: 'q8' }[precision];
+export function estimateBytes(core, { label, engine, quantization }, precision) {
+  // A table that the file has rounded keeps its form.
+  const form = quantization === null ? precision : precisionsOf(quantization)[0];
+  const table = { f32: 'f16', q10: 'q10_high', q8: 'q8' }[form];
   return withConfig(core, label, engine, table, (config) =>
     core.nonZero(label, core.call('qkv_model_size', config, precisionNumber(core, precision))),
   );

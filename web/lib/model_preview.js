@@ -2,7 +2,7 @@
 
 import { QkvError, throwIfAborted } from './errors.js';
 import { resolveModel } from './families/index.js';
-import { estimateBytes } from './model_config.js';
+import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from './source.js';
@@ -32,9 +32,6 @@ import { openSource } from './source.js';
  */
 /** @typedef {{ revision?: string, signal?: AbortSignal }} PreviewOptions */
 
-/** @type {readonly Precision[]} */
-const PRECISIONS = ['f32', 'q10', 'q8'];
-
 /**
  * @param {SourceInput} input
  * @param {PreviewOptions} options
@@ -49,21 +46,16 @@ export async function previewModel(input, { revision, signal }, core) {
     const resolved = resolveModel(files.config, files.label);
     const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, vocab, context } = resolved.engine;
     const { family, kinds } = resolved;
+    const allowed = precisionsOf(resolved.quantization);
     return {
       ...{ name: source.name, family, kinds, layers, heads, kvHeads, headDim, width, vocab, maxTokens: context },
-      precision: allowedBy(resolved)[0],
-      bytes: Object.fromEntries(allowedBy(resolved).flatMap((one) => sizeOf(core, resolved, one))),
+      precision: allowed[0],
+      bytes: Object.fromEntries(allowed.flatMap((one) => sizeOf(core, resolved, one))),
       available: core.available(),
     };
   } finally {
     await files.close();
   }
-}
-
-/** The precision of the files first. @param {ResolvedModel} resolved @returns {readonly Precision[]} */
-function allowedBy({ quantization }) {
-  if (quantization === null) return PRECISIONS;
-  return [quantization.bits === 10 ? 'q10' : 'q8', 'f32'];
 }
 
 /** Nothing for a size that no memory could have. @param {Core} core @param {ResolvedModel} resolved @param {Precision} precision @returns {[Precision, number][]} */

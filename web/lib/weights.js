@@ -164,19 +164,19 @@ export function createReceiver(core, resolved, precision) {
   }
 
   /**
-   * How the engine holds the token table: as the file has it, since a row is read only when its token occurs; rounded
-   * where the other weights are.
+   * How the engine holds the token table: floats as the file has them, since a row is read only when its token occurs,
+   * rounded where the other weights are; what the file has rounded stays so.
    * @param {TensorInfo[]} tensors
    * @param {Layout} layout
    */
   function tableForm(tensors, { mapTensor }) {
-    if (precision !== 'f32') return precision === 'q10' ? 'q10_high' : 'q8';
     const tokens = tensors.find(({ name }) => {
       const target = mapTensor(name);
       return target?.slots[0] === 'tokens' && target.part === 'whole';
     });
     const dtype = tokens?.dtype ?? 'F32';
     if (dtype === 'I8') return resolved.quantization?.bits === 8 ? 'q8' : 'q10_high';
+    if (precision !== 'f32') return precision === 'q10' ? 'q10_high' : 'q8';
     return FLOATS[dtype] ?? 'f32';
   }
 
