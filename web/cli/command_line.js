@@ -9,7 +9,8 @@ Prints what one attention head of a transformer does with the text, or continues
 
   --model MODEL    a folder DIR with config.json, model.safetensors and
                    tokenizer.json, a .gguf file, the URL of either, or org/name on
-                   the Hugging Face hub; default: all-MiniLM-L6-v2, where it came along
+                   the Hugging Face hub; default: all-MiniLM-L6-v2, where it came
+                   along
   --precision P    how weights are held: auto (default: as the file is), f32, q10, q8
   --pair TEXT      second text
   --version
