@@ -71,15 +71,20 @@ const OPTION_NAMES = /** @type {{ [name: string]: string }} */ ({
   precision: 'precision',
 });
 const FORMATS = /** @type {const} */ (['heatmap', 'json', 'csv', 'npy', 'svg']);
+const KINDS = /** @type {const} */ (['encoder', 'decoder']);
 const PRECISIONS = /** @type {const} */ (['auto', 'f32', 'q10', 'q8']);
+/** @type {readonly StageName[]} */
 export const MAPS = ['scores', 'scaled', 'capped', 'biased', 'masked', 'weights'];
+/** @type {readonly StageName[]} */
 const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
+/** @type {readonly StageName[]} */
 export const WHOLE = ['x', 'concat', 'output', 'hidden'];
 
 /** Bad usage, as opposed to what went wrong later. */
 export class UsageError extends Error {}
 
 /** @typedef {ReturnType<typeof readCommandLine>} CommandLine */
+/** @typedef {import('qkv').StageName} StageName */
 
 /** @param {string[]} args */
 export function readCommandLine(args) {
@@ -87,15 +92,16 @@ export function readCommandLine(args) {
   const { help, version } = values;
   if (help || version) return { ask: help ? /** @type {const} */ ('help') : /** @type {const} */ ('version') };
   if (values.out === '') throw new UsageError('--out: the name of the file is empty');
+  const stage = oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]);
   return {
     ask: null,
     text: textOf(positionals),
     pair: values.pair,
     source: values.model,
     layer: wholeNumber('--layer', values.layer),
-    head: readHead(values),
-    kind: values.kind,
-    stage: oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]),
+    head: readHead(values.head, stage),
+    kind: values.kind === undefined ? undefined : oneOf('--kind', values.kind, KINDS),
+    stage,
     format: readFormat(values),
     out: values.out,
     precision: oneOf('--precision', values.precision, PRECISIONS),
@@ -104,8 +110,11 @@ export function readCommandLine(args) {
   };
 }
 
-/** @param {{ head?: string, stage: string }} values */
-function readHead({ head, stage }) {
+/**
+ * @param {string | undefined} head
+ * @param {StageName} stage
+ */
+function readHead(head, stage) {
   if (head !== undefined && WHOLE.includes(stage)) {
     throw new UsageError(`--head: the stage ${stage} has no heads, so it takes none`);
   }

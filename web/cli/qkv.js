@@ -191,8 +191,8 @@ function warnOfTruncation({ truncated }) {
 
 /**
  * @param {Run} run
- * @param {string} stage
- * @param {{ layer: number, head: number, kind?: string }} place
+ * @param {import('qkv').StageName} stage
+ * @param {{ layer: number, head: number, kind?: import('qkv').Kind }} place
  * @returns {Promise<Matrix>}
  */
 async function matrixOf(run, stage, { layer, head, kind }) {
@@ -203,7 +203,7 @@ async function matrixOf(run, stage, { layer, head, kind }) {
 /**
  * @param {string} format
  * @param {Matrix} matrix
- * @param {{ model: Model, run: Run, stage: string, layer: number, head: number, isFile: boolean }} about
+ * @param {{ model: Model, run: Run, stage: import('qkv').StageName, layer: number, head: number, isFile: boolean }} about
  */
 function render(format, matrix, { model, run, stage, layer, head, isFile }) {
   const tokens = run.tokens.map(({ text }) => text);
