@@ -238,7 +238,8 @@ test('a decoder goes on writing, and proposes tokens', async () => {
 
 test('other failures end with 1 and one sentence', () => {
   failed(qkv(TEXT, '--model', '/no/such/folder'), 1, '/no/such/folder');
-  failed(qkv(TEXT, '--model', folder), 1, 'config.json');
+  failed(qkv(TEXT, '--model', '/no/where.gguf'), 1, '/no/where.gguf is not there: want a .gguf file. Check the path.');
+  failed(qkv(TEXT, '--model', folder), 1, 'config.json is not there: got ', 'A model is a folder with config.json,');
   const lost = '/no/such/folder/file.txt';
   failed(qkv(TEXT, '--out', lost), 1, `--out: ${lost} cannot be written: no such file or directory`);
   failed(qkv(TEXT, '--out', folder), 1, `--out: ${folder} cannot be written:`);
