@@ -183,7 +183,7 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
     lengths,
     /** Milliseconds the engine spent in the forward pass. */
     time,
-    /** Bytes of memory the run holds. */
+    /** Bytes of memory the run holds: after generate with room for 256 new tokens, or at most twice those it wrote. */
     bytes,
     /** What generate wrote, without special tokens; null for a forward pass, and for a model without a tokenizer. */
     text: generated?.text ?? null,
