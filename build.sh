@@ -259,6 +259,7 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
             -artifact_prefix=build/fuzz/ "build/fuzz/found/$target" "tests/fuzz/corpus/${target#fuzz_}"
     done
     npm_packages
+    build_wasm
     node tests/fuzz/js/run.js --seconds "$seconds"
 }
 

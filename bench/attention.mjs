@@ -190,9 +190,9 @@ async function measureSize(made, ort, [n, dim], rounds) {
     ratio(time(LOOP), name),
   ]);
   const readme = made.map(({ name }) => {
-    const peer = ort ? `${times(net / time(name))} as fast as onnxruntime-web without its call and weights, ` : '';
-    const figure = `${digits(time(name))} ms, ${peer}${times(time(LOOP) / time(name))} as fast as a plain loop, one thread, f32`;
-    return { what: `attention with weights, ${n} tokens, width ${dim}, ${name}`, figure };
+    const peer = ort ? `${times(net / time(name))} as fast as onnxruntime-web's without weights, net; ` : '';
+    const figure = `${digits(time(name))} ms; ${peer}${times(time(LOOP) / time(name))} as fast as a plain loop`;
+    return { what: `attention with its weights, ${n} tokens, width ${dim}: ${name}`, figure };
   });
   return { tables: [{ title, head, rows }], readme };
 }

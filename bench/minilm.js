@@ -15,6 +15,8 @@ import { digits, threadsText, times } from './report.js';
 /** @typedef {Map<string, Spread>} Times by the name of the contender */
 
 const LENGTHS = [16, 32, 128, 256, 512];
+/** Of these in the README. */
+const SHOWN = [16, 128, 512];
 const EMBED_TEXTS = 64;
 
 /** @param {number} threads */
@@ -118,6 +120,21 @@ async function accuracy(models, peers) {
   return table;
 }
 
+/** A row for each contender, with its figures at the lengths of SHOWN. @param {Own[]} models @param {Times[]} shown @param {number} threads */
+function readmeRows(models, shown, threads) {
+  return [...shown[0].keys()].map((name) => {
+    const list = shown.map((measured) => digits(measured.get(name)?.minimum ?? Number.NaN)).join(', ');
+    const against = shown.map((measured) => againstPeer(name, measured)).filter((entry) => entry !== null);
+    const ratios = against.map(({ ratio }) => ratio.toFixed(2)).join(', ');
+    const peer = against.length > 0 ? `; ${ratios} times as fast as onnxruntime-web's ${against[0].kind}` : '';
+    const count = models.find((own) => own.name === name)?.threads ?? threads;
+    return {
+      what: `MiniLM, ${SHOWN.join(', ')} tokens: ${name}`,
+      figure: `${list} ms${peer}; ${threadsText(count)}`,
+    };
+  });
+}
+
 /** @param {Settings} settings @returns {Promise<Report>} */
 export async function measure({ rounds, threads, peers: folder, peerModels }) {
   const models = await ownModels(threads);
@@ -127,22 +144,17 @@ export async function measure({ rounds, threads, peers: folder, peerModels }) {
     : [];
   const tables = [];
   const readme = [];
+  /** @type {Times[]} */
+  const shown = [];
   for (const n of LENGTHS) {
     const measured = await raceOf(models, peers, n, n > 128 ? Math.ceil(rounds / 2) : rounds);
     tables.push(lengthTable(models, measured, n));
-    for (const [name, { minimum }] of measured) {
-      const against = againstPeer(name, measured);
-      const peer = against ? `, ${times(against.ratio)} as fast as onnxruntime-web's ${against.kind}` : '';
-      const count = models.find((own) => own.name === name)?.threads ?? threads;
-      readme.push({
-        what: `MiniLM, ${n} tokens, ${name}`,
-        figure: `${digits(minimum)} ms${peer}, ${threadsText(count)}`,
-      });
-    }
+    if (SHOWN.includes(n)) shown.push(measured);
   }
+  readme.push(...readmeRows(models, shown, threads));
   tables.push(await embedding(models, rounds), await memory(models));
-  const shown = ort ? [await loadPeer(ort, peerModels, 'minilm.q8.attentions.onnx')] : [];
-  const errors = await accuracy(models, shown);
+  const open = ort ? [await loadPeer(ort, peerModels, 'minilm.q8.attentions.onnx')] : [];
+  const errors = await accuracy(models, open);
   if (errors) tables.push(errors);
   for (const [name, mean, least, most, largest] of errors?.rows ?? []) {
     const figure = `cosine ${mean} (least ${least}), attention within ${most} (99.9 %), largest ${largest}`;

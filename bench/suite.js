@@ -20,6 +20,8 @@ const PARTS = {
   attention: () => import('./attention.mjs'),
 };
 
+const WITH_PEERS = new Set(['minilm', 'attention']);
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -58,12 +60,20 @@ const unknown = names.find((name) => !Object.hasOwn(PARTS, name));
 if (unknown) stop(`there is no part '${unknown}'; the parts are ${Object.keys(PARTS).join(', ')}`);
 
 const say = values.readme ? console.error : console.log;
-const command = ['./build.sh bench', ...process.argv.slice(2).filter((word) => word !== '--readme')].join(' ');
-say(`${machine()}\n${command}\n`);
+/** @param {string} part what measures it again; folders are the reader's own */
+const commandOf = (part) =>
+  [
+    './build.sh bench',
+    part,
+    ...(settings.peers && WITH_PEERS.has(part) ? ['--peers DIR'] : []),
+    ...(settings.full ? ['--full'] : []),
+  ].join(' ');
+say(`${machine()}, ${settings.rounds} rounds\n`);
 for (const name of names) {
   const { tables, readme } = await (await PARTS[name]()).measure(settings);
   for (const table of tables) say(tableText(table));
   if (!values.readme) continue;
-  for (const { what, figure } of readme) console.log(`| ${what} | ${figure} | \`${command}\` |`);
+  for (const { what, figure } of readme) console.log(`| ${what} | ${figure} | \`${commandOf(name)}\` |`);
 }
-if (values.readme) console.log(`\nMeasured on ${machine()}; ${threadsText(1)} unless said.`);
+if (values.readme)
+  console.log(`\nMeasured on ${machine()}, ${settings.rounds} rounds; ${threadsText(1)} and f32 unless said.`);

@@ -7,6 +7,7 @@ import { BOUNDS, readSafetensors, tensorOf } from './api/golden.js';
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('qkv').Run<true>} Run */
+/** @typedef {import('qkv').StageName} StageName */
 /** @typedef {NonNullable<Parameters<typeof loadModel>[1]>} LoadOptions */
 /** @typedef {Map<string, import('./api/golden.js').Tensor>} Golden */
 /** @typedef {{ ids: number[], typeIds: number[] | undefined, from: number, n: number }} Sequence n tokens from place `from` on */
@@ -220,18 +221,18 @@ async function checkStages(run, info, golden, compare, sequence, rows, layer) {
     for (const [stage, names] of Object.entries(PER_HEAD)) {
       const name = nameOf(names);
       const ofHead = Math.floor((head * tensorOf(golden, name).shape[1]) / info.heads);
-      const { data } = await run.getStage(stage, place);
+      const { data } = await run.getStage(/** @type {StageName} */ (stage), place);
       compare(name, data, partOf(golden, name, [sequence, ofHead], rows), `${stage} ${layer}.${head}`);
     }
     for (const [stage, names] of Object.entries(MAPS)) {
       const name = nameOf(names);
-      const { data } = await run.getStage(stage, place);
+      const { data } = await run.getStage(/** @type {StageName} */ (stage), place);
       compare(name, data, partOf(golden, name, [sequence, head], rows, rows), `${stage} ${layer}.${head}`);
     }
   }
   for (const [stage, names] of Object.entries(WHOLE)) {
     const name = nameOf(names);
-    const { data } = await run.getStage(stage, { layer, sequence });
+    const { data } = await run.getStage(/** @type {StageName} */ (stage), { layer, sequence });
     compare(name, data, partOf(golden, name, [sequence], rows), `${stage} ${layer}`);
   }
 }

@@ -70,8 +70,9 @@ test('stage, kind and sequence must exist', async () => {
 });
 
 test('getStage names the stages there are, and needs a head where there is one', async () => {
-  await assert.rejects(run.getStage('queries', { layer: 0, head: 0 }), qkvError('argument', 'name', 'qLinear'));
-  await assert.rejects(run.getStage('__proto__', { layer: 0, head: 0 }), qkvError('argument', 'name'));
+  const wrong = (/** @type {string} */ name) => /** @type {'x'} */ (name);
+  await assert.rejects(run.getStage(wrong('queries'), { layer: 0, head: 0 }), qkvError('argument', 'name', 'qLinear'));
+  await assert.rejects(run.getStage(wrong('__proto__'), { layer: 0, head: 0 }), qkvError('argument', 'name'));
   await assert.rejects(run.getStage('q', { layer: 0 }), qkvError('argument', 'head'));
   await assert.rejects(run.getStage('q'), qkvError('argument', 'layer'));
   await assert.rejects(run.getStage('x', { layer: 2 }), qkvError('range', 'layer', '0 to 1'));
@@ -119,7 +120,11 @@ test('forward takes the inputs it documents and refuses all others', async () =>
   await refuse({ ids: [1, 2], typeIds: [0] }, 'argument', 'number of typeIds');
   await refuse({ ids: [1, 2], typeIds: [0, 2] }, 'range', 'typeIds[1]');
   for (const batch of [[], 'x', null, {}]) await refuse({ batch }, 'argument', 'batch');
-  await refuse({ batch: [{ ids: [1] }, { batch: [{ ids: [1] }] }] }, 'argument', 'keys');
+  await refuse({ batch: [{ ids: [1] }, { batch: [{ ids: [1] }] }] }, 'argument', 'batch[1]: keys of the input');
+  await refuse({ batch: [{ ids: [1] }, 5] }, 'argument', 'forward: batch[1]: input: got 5, want a string');
+  await refuse({ batch: [{ ids: [1] }, { ids: [1, 73] }] }, 'range', 'forward: batch[1]: ids[1]: got 73, want 0 to 72');
+  await refuse({ batch: [{ ids: [1], typeIds: [0, 0] }] }, 'argument', 'forward: batch[0]: number of typeIds');
+  await refuse({ batch: [{ ids: [1] }, { source: 'x' }] }, 'unsupported', 'forward: batch[1]: input with the key');
   await refuse({ source: 'text' }, 'unsupported', 'source');
   await refuse({ pixelValues: {} }, 'unsupported', 'pixelValues');
 });

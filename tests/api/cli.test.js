@@ -131,8 +131,36 @@ test('what is for generating is refused elsewhere, and what is no number everywh
 });
 
 test('a model without a head neither proposes tokens nor goes on writing', () => {
-  failed(qkv(TEXT, '--next', '3'), 1, 'nextTokens: this model has no language-model head');
-  failed(qkv(TEXT, '--generate', '3'), 1, 'generate: this model has no language-model head');
+  failed(qkv(TEXT, '--next', '3'), 1, 'qkv: --next: this model has no language-model head, so it proposes no tokens\n');
+  failed(qkv(TEXT, '--generate', '3'), 1, 'qkv: --generate: this model reads text; writing needs a decoder\n');
+});
+
+test('an option is named as it was typed, with its limits, and given once', () => {
+  failed(qkv(TEXT, '--precision', 'q8'), 2, 'qkv: --precision: got "q8", want auto, f32 or q10. The weights');
+  for (const value of ['x', '1.5', '']) failed(qkv(TEXT, `--generate=${value}`), 2, 'want a whole number from 1');
+  for (const stage of ['x', 'concat', 'output', 'hidden'])
+    failed(qkv(TEXT, '--stage', stage, '--head', '0'), 2, `--head: the stage ${stage} has no heads`);
+  failed(qkv(TEXT, '--layer', '1', '--layer', '2'), 2, '--layer: got it twice, want it once');
+  failed(qkv(TEXT, '--layer=1', '--head', '2', '--layer', '1'), 2, '--layer: got it twice');
+  for (const word of ['MODEL', '.gguf', 'URL', 'org/name']) assert.ok(qkv('--help').stdout.includes(word), word);
+});
+
+test('the name of the file says the format, and does not contradict --format', () => {
+  /** @type {[string, RegExp][]} */
+  const table = [
+    ['out.csv', /^,\[CLS\],/],
+    ['out.JSON', /^\{/],
+    ['out.svg', /^<svg /],
+    ['out.npy', /^.NUMPY/],
+    ['out.txt', /^minilm \(q10\), layer 0/],
+  ];
+  for (const [name, start] of table) {
+    assert.deepEqual(qkv(TEXT, '--out', name), { stdout: '', stderr: '', status: 0 });
+    assert.match(readFileSync(join(folder, name), 'latin1'), start);
+  }
+  failed(qkv(TEXT, '--out', 'a.csv', '--format', 'json'), 2, '--format json and --out a.csv: got two formats');
+  failed(qkv(TEXT, '--out', 'a.svg', '--format', 'heatmap'), 2, '--format heatmap and --out a.svg');
+  assert.equal(qkv(TEXT, '--out', 'b.csv', '--format', 'csv').status, 0);
 });
 
 test('a decoder goes on writing, and proposes tokens', async () => {
@@ -151,9 +179,18 @@ test('a decoder goes on writing, and proposes tokens', async () => {
   );
   assert.deepEqual(again, one);
   assert.notEqual(other.stdout, one.stdout);
-  const csv = qkv('One day', '--model', decoder, '--generate', '9', '--format', 'csv', '--kind', 'decoder').stdout;
-  assert.ok(csv.startsWith(`${run.text}\n,O,n,e,`), csv);
-  assert.equal(csv.slice(`${run.text}\n`.length).trimEnd().split('\r\n').length, 1 + 7 + 9);
+  const asked = (/** @type {string[]} */ ...more) => qkv('One day', '--model', decoder, '--generate', '9', ...more);
+  const csv = asked('--format', 'csv', '--kind', 'decoder');
+  assert.ok(csv.stdout.startsWith(',O,n,e,'), csv.stdout);
+  assert.deepEqual([csv.stdout.trimEnd().split('\r\n').length, csv.stderr], [1 + 7 + 9, `${run.text}\n`]);
+  const json = asked('--format', 'json');
+  assert.deepEqual([JSON.parse(json.stdout).shape, json.stderr], [[16, 16], `${run.text}\n`]);
+  assert.match(asked('--format', 'svg').stdout, /^<svg [\s\S]*<\/svg>\n$/);
+  assert.ok(asked('--format', 'npy').stdout.slice(1).startsWith('NUMPY'));
+  assert.ok(
+    asked('--format', 'heatmap').stdout.startsWith(`${run.text}\nllama (f32)`),
+    'for people: one after the other',
+  );
   const file = join(folder, 'generated.npy');
   assert.equal(
     qkv('One day', '--model', decoder, '--generate', '9', '--format', 'npy', '--out', file).stdout,
@@ -173,6 +210,12 @@ test('a decoder goes on writing, and proposes tokens', async () => {
   failed(qkv('One day', '--model', decoder, '--next', '1000'), 2, `--next: got 1000, want 1 to ${vocab}`);
   failed(qkv('One day', '--model', decoder, '--next', '0'), 2, '--next: got 0');
   failed(qkv('One day', '--model', decoder, '--generate', '0'), 2, `--generate: got 0, want 1 to ${maxTokens}`);
+  for (const huge of ['1e9', '1000000000'])
+    failed(qkv('One day', '--model', decoder, '--generate', huge), 2, `got 1000000000, want 1 to ${maxTokens}`);
+  failed(
+    qkv('One day. '.repeat(maxTokens / 8), '--model', decoder, '--generate', '3'),
+    ...[1, '--generate: tokens of the prompt: got ', `want at most ${maxTokens}`, 'Shorten the text'],
+  );
   failed(
     qkv('One day', '--model', decoder, '--generate', '3', '--top-k', '1000'),
     2,
@@ -195,7 +238,8 @@ test('a decoder goes on writing, and proposes tokens', async () => {
 
 test('other failures end with 1 and one sentence', () => {
   failed(qkv(TEXT, '--model', '/no/such/folder'), 1, '/no/such/folder');
-  failed(qkv(TEXT, '--model', folder), 1, 'config.json');
+  failed(qkv(TEXT, '--model', '/no/where.gguf'), 1, '/no/where.gguf is not there: want a .gguf file. Check the path.');
+  failed(qkv(TEXT, '--model', folder), 1, 'config.json is not there: got ', 'A model is a folder with config.json,');
   const lost = '/no/such/folder/file.txt';
   failed(qkv(TEXT, '--out', lost), 1, `--out: ${lost} cannot be written: no such file or directory`);
   failed(qkv(TEXT, '--out', folder), 1, `--out: ${folder} cannot be written:`);

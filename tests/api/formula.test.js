@@ -36,8 +36,8 @@ for (const [name, folder] of /** @type {[string, () => string][]} */ ([
  * @param {number} j
  */
 async function compareCell(run, layer, head, i, j) {
-  const stage = (/** @type {string} */ name) => run.getStage(name, { layer, head });
-  const [q, k, v, context] = await Promise.all(['q', 'k', 'v', 'context'].map(stage));
+  const stage = (/** @type {import('qkv').StageName} */ name) => run.getStage(name, { layer, head });
+  const [q, k, v, context] = await Promise.all(/** @type {const} */ (['q', 'k', 'v', 'context']).map(stage));
   const { data: weights, cols } = await run.getWeights(layer, head);
   const dim = q.shape[1];
   const logits = Array.from({ length: cols }, (_, key) => {

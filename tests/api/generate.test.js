@@ -13,6 +13,7 @@ import { tinyFiles } from './tiny_model.js';
 
 const PROMPT = 9;
 const NEW = 32;
+/** @type {import('qkv').StageName[]} */
 const STAGES = ['qLinear', 'kLinear', 'q', 'k', 'v', 'scores', 'scaled', 'capped', 'biased', 'masked', 'context'];
 
 /** @param {Run} run */
@@ -36,7 +37,7 @@ async function assertSameRuns({ info }, actual, expected) {
         assertSameBits(one.data, other.data, `${stage} ${layer}.${head}`);
       }
     }
-    for (const stage of ['x', 'concat', 'output', 'hidden']) {
+    for (const stage of /** @type {const} */ (['x', 'concat', 'output', 'hidden'])) {
       const [one, other] = [await actual.getStage(stage, { layer }), await expected.getStage(stage, { layer })];
       assertSameBits(one.data, other.data, `${stage} ${layer}`);
     }

@@ -7,6 +7,7 @@ import { assertClose, assertSameBits, inTree, readSafetensors, tensorOf } from '
 
 /** @typedef {import('qkv').Model} Model */
 /** @typedef {import('qkv').Run} Run */
+/** @typedef {import('qkv').StageName} StageName */
 /** @typedef {ReturnType<typeof readSafetensors>} Golden */
 
 /** Stage names of the golden files, by ours. */
@@ -58,7 +59,8 @@ test('a single token sees itself with weight 1', async () => {
   const run = await model.forward({ ids: [5] });
   const { rows, cols, data } = await run.getWeights(1, 4);
   assert.deepEqual([rows, cols, ...data], [1, 1, 1]);
-  const [context, v] = await Promise.all(['context', 'v'].map((stage) => run.getStage(stage, { layer: 1, head: 4 })));
+  const stages = /** @type {const} */ (['context', 'v']);
+  const [context, v] = await Promise.all(stages.map((stage) => run.getStage(stage, { layer: 1, head: 4 })));
   assertSameBits(context.data, v.data, 'Z of one token is its v');
   model.dispose();
 });
@@ -128,7 +130,7 @@ async function compareLayer(run, { info }, golden, sequence, real, layer) {
     assertSameBits(again.data, data, 'getStage and getWeights');
     if (!golden.has(`stage.${layer}.q`)) continue;
     for (const [ours, theirs] of Object.entries(PER_HEAD)) {
-      const stage = await run.getStage(ours, { layer, head, sequence });
+      const stage = await run.getStage(/** @type {StageName} */ (ours), { layer, head, sequence });
       assert.deepEqual(stage.shape, [real, info.headDim]);
       assertClose(
         stage.data,
@@ -137,7 +139,7 @@ async function compareLayer(run, { info }, golden, sequence, real, layer) {
       );
     }
     for (const [ours, theirs] of Object.entries(MAPS)) {
-      const stage = await run.getStage(ours, { layer, head, sequence });
+      const stage = await run.getStage(/** @type {StageName} */ (ours), { layer, head, sequence });
       assert.deepEqual(stage.shape, [real, real]);
       const expected = partOf(golden, `stage.${layer}.${theirs}`, [sequence, head], real, real);
       assertClose(stage.data, expected, `${ours} ${layer}.${head}`);
@@ -149,7 +151,7 @@ async function compareLayer(run, { info }, golden, sequence, real, layer) {
   assertSameBits(hidden.data, (await run.hidden(layer + 1, { sequence })).data, 'hidden is the one after it');
   if (!golden.has(`stage.${layer}.q`)) return;
   for (const [ours, theirs] of Object.entries(WHOLE)) {
-    const stage = await run.getStage(ours, { layer, sequence });
+    const stage = await run.getStage(/** @type {StageName} */ (ours), { layer, sequence });
     assertClose(stage.data, partOf(golden, `stage.${layer}.${theirs}`, [sequence], real), `${ours} ${layer}`);
   }
 }

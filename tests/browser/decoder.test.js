@@ -155,7 +155,7 @@ test('the chain shows rotated queries and keys, shared heads and the engine’s 
   const truth = await page.evaluate(async () => {
     const run = /** @type {import('qkv').Run} */ (globalThis.qkv?.run);
     const at = { layer: 1, head: 2 };
-    const line = async (/** @type {string} */ name, /** @type {number} */ row) => {
+    const line = async (/** @type {import('qkv').StageName} */ name, /** @type {number} */ row) => {
       const { shape, data } = await run.getStage(name, at);
       return [...data.subarray(row * shape[1], (row + 1) * shape[1])];
     };

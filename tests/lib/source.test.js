@@ -273,7 +273,7 @@ const REFUSED = [
   ['file:///%E0%A4%A', 'source', /got "file:.*want a path on this machine/],
   ['file:///a%2Fb', 'source', /a path on this machine/],
   ['https://example.org/model.safetensors', 'source', /want a folder or a \.gguf file/],
-  ['./no/such/folder', 'missing', /no\/such\/folder is not there/],
+  ['./no/such/folder', 'missing', /no\/such\/folder is not there: want a folder .*\. Check the path\.$/],
 ];
 
 for (const [input, code, message] of REFUSED) {
@@ -322,7 +322,11 @@ test('a GGUF file is a model by itself, wherever it is and whatever its name', a
     assert.ok(Buffer.from(await collect(chunks)).equals(BIG), what);
   }
   const missing = await openSource(join(folder, 'none.gguf'));
-  await expectError(() => missing.stream(missing.gguf ?? ''), 'missing', /none\.gguf is not there/);
+  await expectError(
+    () => missing.stream(missing.gguf ?? ''),
+    'missing',
+    /none\.gguf is not there: want a \.gguf file\. Check the path\.$/,
+  );
 });
 
 /** A folder, files, bytes and a directory handle with the same files. @param {Record<string, string>} files */

@@ -1,13 +1,16 @@
 /** What can be typed behind `qkv`: the options, their checks, and how to say that something is wrong with them. */
 
+import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
 
 export const HELP = `Usage: qkv "text" [options]
 
 Prints what one attention head of a transformer does with the text, or continues it.
 
-  --model DIR      folder with config.json, model.safetensors and tokenizer.json, or
-                   a .gguf file; default: all-MiniLM-L6-v2, where it came along
+  --model MODEL    a folder DIR with config.json, model.safetensors and
+                   tokenizer.json, a .gguf file, the URL of either, or org/name on
+                   the Hugging Face hub; default: all-MiniLM-L6-v2, where it came
+                   along
   --precision P    how weights are held: auto (default: as the file is), f32, q10, q8
   --pair TEXT      second text
   --version
@@ -15,12 +18,13 @@ Prints what one attention head of a transformer does with the text, or continues
 
 One head of the text, or of the text with what --generate wrote
   --layer L        from 0 (default 0)
-  --head H         from 0 (default 0)
+  --head H         from 0 (default 0); x, concat, output and hidden have no heads
   --stage S        weights (default), or another step: x, qLinear, kLinear, q, k, v,
                    scores, scaled, capped, biased, masked, context, concat, output,
                    hidden
   --kind K         which attention: encoder or decoder; default: the model's first
-  --format F       heatmap (default), json, csv, npy or svg
+  --format F       heatmap (default), json, csv, npy or svg; without it the name of
+                   --out decides
                    In csv a label that begins with = + - or @ gets a ' in front: else
                    spreadsheets would take it for a formula
   --out FILE       write there instead of standard output
@@ -29,7 +33,9 @@ Models with a language-model head
   --next K         the K likeliest next tokens (of a masked model: for the last place)
                    with their probabilities; also with --format json
   --generate N     write up to N more tokens as they come; this needs a decoder. The
-                   matrix is then shown only where --format or --out asks for it
+                   matrix is then shown only where --format or --out asks for it;
+                   beside json, csv, npy or svg on standard output the text goes to
+                   standard error
   --temperature T  0 (default): always the likeliest token; up to 100: more chance
   --top-k K        draw from the K likeliest tokens only
   --top-p P        draw from the likeliest tokens whose probabilities reach P only
@@ -39,7 +45,7 @@ Models with a language-model head
 const OPTIONS = /** @type {const} */ ({
   model: { type: 'string' },
   layer: { type: 'string', default: '0' },
-  head: { type: 'string', default: '0' },
+  head: { type: 'string' },
   stage: { type: 'string', default: 'weights' },
   kind: { type: 'string' },
   pair: { type: 'string' },
@@ -57,16 +63,28 @@ const OPTIONS = /** @type {const} */ ({
 });
 /** What only --generate knows, by the library's names. */
 const SAMPLER = /** @type {const} */ ({ temperature: 'temperature', topK: 'top-k', topP: 'top-p', seed: 'seed' });
+/** The command's names for options of the library. */
+const OPTION_NAMES = /** @type {{ [name: string]: string }} */ ({
+  ...SAMPLER,
+  maxNewTokens: 'generate',
+  k: 'next',
+  precision: 'precision',
+});
 const FORMATS = /** @type {const} */ (['heatmap', 'json', 'csv', 'npy', 'svg']);
+const KINDS = /** @type {const} */ (['encoder', 'decoder']);
 const PRECISIONS = /** @type {const} */ (['auto', 'f32', 'q10', 'q8']);
+/** @type {readonly StageName[]} */
 export const MAPS = ['scores', 'scaled', 'capped', 'biased', 'masked', 'weights'];
+/** @type {readonly StageName[]} */
 const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
+/** @type {readonly StageName[]} */
 export const WHOLE = ['x', 'concat', 'output', 'hidden'];
 
 /** Bad usage, as opposed to what went wrong later. */
 export class UsageError extends Error {}
 
 /** @typedef {ReturnType<typeof readCommandLine>} CommandLine */
+/** @typedef {import('qkv').StageName} StageName */
 
 /** @param {string[]} args */
 export function readCommandLine(args) {
@@ -74,21 +92,46 @@ export function readCommandLine(args) {
   const { help, version } = values;
   if (help || version) return { ask: help ? /** @type {const} */ ('help') : /** @type {const} */ ('version') };
   if (values.out === '') throw new UsageError('--out: the name of the file is empty');
+  const stage = oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]);
   return {
     ask: null,
     text: textOf(positionals),
     pair: values.pair,
     source: values.model,
     layer: wholeNumber('--layer', values.layer),
-    head: wholeNumber('--head', values.head),
-    kind: values.kind,
-    stage: oneOf('--stage', values.stage, [...MAPS, ...PER_HEAD, ...WHOLE]),
-    format: values.format === undefined ? undefined : oneOf('--format', values.format, FORMATS),
+    head: readHead(values.head, stage),
+    kind: values.kind === undefined ? undefined : oneOf('--kind', values.kind, KINDS),
+    stage,
+    format: readFormat(values),
     out: values.out,
     precision: oneOf('--precision', values.precision, PRECISIONS),
     next: readNext(values),
     generate: readGenerate(values),
   };
+}
+
+/**
+ * @param {string | undefined} head
+ * @param {StageName} stage
+ */
+function readHead(head, stage) {
+  if (head !== undefined && WHOLE.includes(stage)) {
+    throw new UsageError(`--head: the stage ${stage} has no heads, so it takes none`);
+  }
+  return wholeNumber('--head', head ?? '0');
+}
+
+/**
+ * The name of a file says its format as well; where both are given they must agree.
+ * @param {{ format?: string, out?: string }} values
+ */
+function readFormat({ format, out = '' }) {
+  const ending = extname(out).slice(1).toLowerCase();
+  const named = FORMATS.find((one) => one === ending);
+  if (format === undefined) return named;
+  const given = oneOf('--format', format, FORMATS);
+  if (named === undefined || named === given) return given;
+  throw new UsageError(`--format ${given} and --out ${out}: got two formats, want one of them`);
 }
 
 /** @param {{ next?: string, generate?: string, format?: string, out?: string }} values */
@@ -99,7 +142,7 @@ function readNext({ next, generate, format, out }) {
   if (format !== undefined && format !== 'json') {
     throw new UsageError(`--next prints a table or, with --format json, JSON: got --format ${format}`);
   }
-  return wholeNumber('--next', next);
+  return wholeNumber('--next', next, 1);
 }
 
 /** @param {{ [option: string]: string | boolean | undefined }} values */
@@ -110,26 +153,53 @@ function readGenerate(values) {
     return undefined;
   }
   const numbers = given.map(([name, option]) => [name, anyNumber(`--${option}`, String(values[option]))]);
-  return { maxNewTokens: wholeNumber('--generate', values.generate), ...Object.fromEntries(numbers) };
+  return { maxNewTokens: wholeNumber('--generate', values.generate, 1), ...Object.fromEntries(numbers) };
 }
 
 /**
- * The library checks ranges, since some are the model's; its names for the options become those of the command.
+ * The library checks what depends on the model; its names for calls and options become those of the command.
  * @param {unknown} error
  */
 export function asUsage(error) {
   const { code, message } = /** @type {Error & { code?: string }} */ (error);
-  const name = /^generate: (\w+): got /.exec(message)?.[1];
-  const option = name === 'maxNewTokens' ? 'generate' : SAMPLER[/** @type {keyof typeof SAMPLER} */ (name)];
-  if (option && code === 'range') return new UsageError(message.replace(/^generate: \w+/, `--${option}`));
-  const next = /^nextTokens: k: (got .*)$/s.exec(message)?.[1];
-  return next ? new UsageError(`--next: ${next}`) : error;
+  if (code === 'memory' && message.startsWith('generate: ')) {
+    return new Error(`--${message.replace('maxNewTokens', 'the number of --generate')}`);
+  }
+  if (code === 'tokenizer') return new Error(message.replace(', or pass {ids}', ''));
+  const [, call, said] = /^(forward|generate|nextTokens|loadModel): (.*)$/s.exec(message) ?? [];
+  if (call === undefined) return error;
+  if (call === 'forward') return new Error(said);
+  if (code === 'unsupported' && call !== 'loadModel') return new Error(headless(call, message));
+  const [, name, problem] = /^(\w+): (.*)$/s.exec(said) ?? [];
+  const option = OPTION_NAMES[name];
+  if (option !== undefined) return new UsageError(`--${option}: ${problem.replace(/'(\w+)'/g, '$1')}`);
+  return call === 'generate' ? new Error(`--generate: ${said}`) : error;
+}
+
+/**
+ * @param {string} call
+ * @param {string} message
+ */
+function headless(call, message) {
+  if (message.includes('discriminator'))
+    return '--next: a discriminator proposes no tokens, it rates those that are there';
+  if (call === 'generate') return '--generate: this model reads text; writing needs a decoder';
+  return '--next: this model has no language-model head, so it proposes no tokens';
 }
 
 /** @param {string[]} args */
 function readArguments(args) {
+  const parsed = parse(withNegatives(args));
+  const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  if (twice !== undefined) throw new UsageError(`--${twice}: got it twice, want it once`);
+  return parsed;
+}
+
+/** @param {string[]} args */
+function parse(args) {
   try {
-    return parseArgs({ args: withNegatives(args), options: OPTIONS, allowPositionals: true, strict: true });
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true, strict: true, tokens: true });
   } catch (error) {
     throw new UsageError(parseProblem(/** @type {NodeJS.ErrnoException} */ (error)));
   }
@@ -174,12 +244,14 @@ function textOf(positionals) {
 }
 
 /**
+ * Digits, or as in 1e9; how large it may be depends on the model.
  * @param {string} option
  * @param {string} value
+ * @param {number} [from] for the message; the model's limits include it
  */
-function wholeNumber(option, value) {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  throw new UsageError(`${option}: got ${JSON.stringify(value)}, want a whole number from 0`);
+function wholeNumber(option, value, from = 0) {
+  if (/^\d{1,15}$|^\de\d{1,2}$/.test(value)) return Number(value);
+  throw new UsageError(`${option}: got ${JSON.stringify(value)}, want a whole number from ${from}`);
 }
 
 /**

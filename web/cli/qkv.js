@@ -48,9 +48,12 @@ async function main(args) {
     throw new UsageError('npy is binary: name a file with --out FILE');
   }
   const { loadModel } = await library();
-  const model = await loadModel(modelFolder(command.source), { precision: command.precision, worker: false });
-  checkPlace(model, command);
+  const options = /** @type {const} */ ({ precision: command.precision, worker: false });
+  const model = await loadModel(modelFolder(command.source), options).catch((error) => {
+    throw asUsage(error);
+  });
   try {
+    checkPlace(model, command);
     await show(model, { ...command, format, isAsked: command.format !== undefined || out !== undefined });
   } catch (error) {
     throw asUsage(error);
@@ -69,7 +72,10 @@ async function show(model, command) {
   const { next, generate, format, stage, out } = command;
   /** @type {string | [string, string]} */
   const input = command.pair === undefined ? command.text : [command.text, command.pair];
-  const run = generate ? await write(model, input, generate) : await model.forward(input);
+  // What is to be read by a program has standard output for itself.
+  const isShared = command.isAsked && out === undefined && format !== 'heatmap';
+  const stream = isShared ? process.stderr : process.stdout;
+  const run = generate ? await write(model, input, generate, stream) : await model.forward(input);
   if (run === null) return;
   warnOfTruncation(run);
   if (next !== undefined) {
@@ -88,16 +94,18 @@ async function show(model, command) {
  * @param {Model} model
  * @param {string | [string, string]} input
  * @param {import('qkv').GenerateOptions} options
+ * @param {NodeJS.WriteStream} stream
  */
-async function write(model, input, options) {
+async function write(model, input, options, stream) {
   const start = performance.now();
   const closed = new AbortController();
-  process.stdout.on('error', (error) => closed.abort(error));
+  stream.on('error', (error) => closed.abort(error));
   const onToken = (/** @type {import('qkv').NewToken} */ { text }) =>
-    void process.stdout.write(process.stdout.isTTY ? withoutControls(text) : text);
+    void stream.write(stream.isTTY ? withoutControls(text) : text);
   try {
     const run = await model.generate(input, { ...options, onToken, signal: closed.signal });
-    await print('\n');
+    if (stream === process.stdout) await print('\n');
+    else stream.write('\n');
     if (process.stderr.isTTY) report(run, performance.now() - start);
     return run;
   } catch (error) {
@@ -183,8 +191,8 @@ function warnOfTruncation({ truncated }) {
 
 /**
  * @param {Run} run
- * @param {string} stage
- * @param {{ layer: number, head: number, kind?: string }} place
+ * @param {import('qkv').StageName} stage
+ * @param {{ layer: number, head: number, kind?: import('qkv').Kind }} place
  * @returns {Promise<Matrix>}
  */
 async function matrixOf(run, stage, { layer, head, kind }) {
@@ -195,7 +203,7 @@ async function matrixOf(run, stage, { layer, head, kind }) {
 /**
  * @param {string} format
  * @param {Matrix} matrix
- * @param {{ model: Model, run: Run, stage: string, layer: number, head: number, isFile: boolean }} about
+ * @param {{ model: Model, run: Run, stage: import('qkv').StageName, layer: number, head: number, isFile: boolean }} about
  */
 function render(format, matrix, { model, run, stage, layer, head, isFile }) {
   const tokens = run.tokens.map(({ text }) => text);

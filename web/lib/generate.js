@@ -18,7 +18,11 @@ import { createSampler } from './sampler.js';
  * @property {number} index among the new tokens, from 0
  * @property {boolean} special
  */
-/** @typedef {(token: NewToken) => unknown} OnToken a promise that it returns is awaited; where it rejects, so does generate */
+/**
+ * A promise that it returns is awaited before the next token is told (a worker computes on meanwhile); where it rejects, so
+ * does generate.
+ * @typedef {(token: NewToken) => unknown} OnToken
+ */
 /**
  * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
  * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens

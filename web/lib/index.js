@@ -20,6 +20,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./generate.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('./generate.js').NewToken} NewToken */
 /** @typedef {import('./input.js').SingleInput} SingleInput */
+/** @typedef {import('./interventions.js').Kind} Kind */
 /** @typedef {import('./load.js').LoadOptions} LoadOptions */
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {import('./load.js').Progress} Progress */
@@ -53,6 +54,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * @typedef {import('./run.js').Run<Batch>} Run
  */
 /** @typedef {import('./run.js').Stage} Stage */
+/** @typedef {import('./run.js').StageName} StageName */
 /** @typedef {import('./source.js').SourceInput} SourceInput */
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /**

@@ -6,8 +6,8 @@ import { kindOf, QkvError } from './errors.js';
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /** @typedef {import('./tokenizer/index.js').Tokenizer} Tokenizer */
 /** @typedef {ArrayLike<number>} Ids */
-/** @typedef {string | [string, string] | { ids: Ids, typeIds?: Ids }} SingleInput */
-/** @typedef {SingleInput | { batch: SingleInput[] }} ForwardInput */
+/** @typedef {string | readonly [string, string] | { ids: Ids, typeIds?: Ids }} SingleInput */
+/** @typedef {SingleInput | { batch: readonly SingleInput[] }} ForwardInput */
 /** @typedef {import('./tokenizer/index.js').Truncation} Truncation how many tokens the text had and how many are left */
 /** @typedef {{ ids: Int32Array, typeIds: Int32Array, tokens: Token[], truncated: Truncation | null }} Sequence */
 /** @typedef {Sequence & { text: string }} Prompt text: what the last token belongs to, empty for bare ids */
@@ -41,7 +41,7 @@ export function readInput(input, limits) {
     throw new QkvError('argument', 'forward: batch', { got: batch, want: 'an array of one input or more' });
   }
   const sequences = batch.map((single, sequence) => {
-    const read = readSingle('forward', single, limits);
+    const read = readSingle(`forward: batch[${sequence}]`, single, limits);
     return { ...read, tokens: read.tokens.map((token) => ({ ...token, sequence })) };
   });
   return { sequences, isBatch: true };
@@ -69,7 +69,7 @@ export function readPrompt(input, limits) {
 }
 
 /**
- * @param {'forward' | 'generate'} call
+ * @param {string} call for messages, with the place in a batch
  * @param {unknown} input
  * @param {InputLimits} limits
  * @returns {Sequence}

@@ -3,18 +3,19 @@
 import { finiteNumber, oneOf, refuseOthers, tensor, wholeNumber } from './arguments.js';
 import { QkvError } from './errors.js';
 
+/** @typedef {'encoder' | 'decoder'} Kind which attention of a model */
 /** @typedef {{ data: Uint8Array, shape: number[] }} BoolTensor */
 /** @typedef {{ data: Float32Array, shape: number[] }} FloatTensor */
 /**
  * Exactly one of allow (1 = takes part), ignore (1 = is left out) and add (added to the logits). Shape [n], [n, m] or
  * [H, n, m], the same for every sequence of a batch.
- * @typedef {{ allow?: BoolTensor, ignore?: BoolTensor, add?: FloatTensor, kind?: string, layers?: number[] }} Mask
+ * @typedef {{ allow?: BoolTensor, ignore?: BoolTensor, add?: FloatTensor, kind?: Kind, layers?: readonly number[] }} Mask
  */
-/** @typedef {{ kind?: string, layer: number, head: number }} HeadPlace */
+/** @typedef {{ kind?: Kind, layer: number, head: number }} HeadPlace */
 /**
  * @typedef {object} InterventionOptions
  * @property {Mask} [mask]
- * @property {HeadPlace[]} [ablate]
+ * @property {readonly HeadPlace[]} [ablate]
  * @property {number | 'off'} [scale] what the scores are multiplied by; 'off' = 1; default 1 / sqrt(head width). Logits
  * that overflow float32 have no softmax: the weights of such a row are NaN
  * @property {number} [temperature] above 0; divides the logits before the mask, under the same rule; default 1
@@ -29,7 +30,7 @@ import { QkvError } from './errors.js';
  * @property {number | null} scale
  * @property {number} temperature
  */
-/** @typedef {{ kinds: string[], layers: number, heads: number, headDim: number, lengths: number[] }} Extents */
+/** @typedef {{ kinds: readonly Kind[], layers: number, heads: number, headDim: number, lengths: number[] }} Extents */
 
 /** What float32 holds. */
 const SMALLEST = 2 ** -149;

@@ -18,6 +18,7 @@ import { createReceiver } from './weights.js';
 /** @typedef {import('./model.js').Model} Model */
 /** @typedef {import('./source.js').SourceInput} SourceInput */
 /** @typedef {import('./families/index.js').ResolvedModel} ResolvedModel */
+/** @typedef {import('./interventions.js').Kind} Kind */
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {import('./model_folder.js').ModelFiles} ModelFiles */
 /** @typedef {{ layers: number, heads: number, kvHeads: number, headDim: number, width: number }} Extents */
@@ -26,7 +27,7 @@ import { createReceiver } from './weights.js';
  * @typedef {Extents & {
  *   name: string,
  *   family: string,
- *   kinds: string[],
+ *   kinds: Kind[],
  *   byKind: { [kind: string]: Extents },
  *   vocab: number,
  *   precision: Precision,

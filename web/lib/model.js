@@ -223,7 +223,7 @@ export function createModel({ core, pointer, info, limits, pause }) {
 
     /**
      * One vector a text, computed in ragged batches.
-     * @param {string[]} texts
+     * @param {readonly string[]} texts
      * @param {EmbedOptions} [options]
      * @returns {Promise<Float32Array[]>}
      */
@@ -313,7 +313,7 @@ function textOf(what, text) {
 }
 
 /**
- * @param {string[]} texts
+ * @param {readonly string[]} texts
  * @param {number} from
  * @param {InputLimits} limits
  */

@@ -13,11 +13,14 @@ import { likeliest } from './probabilities.js';
 /** @typedef {import('./load.js').ModelInfo} ModelInfo */
 /** @typedef {{ rows: number, cols: number, data: Float32Array }} Matrix row-major; rows are queries, columns keys */
 /** @typedef {{ shape: number[], data: Float32Array }} Stage */
-/** @typedef {{ kind?: string, sequence?: number }} Place */
-/** @typedef {{ stage?: SquareStage, rows?: [number, number] }} Window */
+/** @typedef {import('./interventions.js').Kind} Kind */
+/** @typedef {{ kind?: Kind, sequence?: number }} Place */
+/** @typedef {{ stage?: SquareStage, rows?: readonly [number, number] }} Window */
 /** @typedef {{ position?: number, sequence?: number }} Position position: a token of the sequence; default: its last */
 /** @typedef {{ id: number, text: string, probability: number }} NextToken */
 /** @typedef {'scores' | 'scaled' | 'capped' | 'biased' | 'masked' | 'weights'} SquareStage */
+/** @typedef {'qLinear' | 'kLinear' | 'q' | 'k' | 'v' | 'context'} HeadStage one [N, head width] a head */
+/** @typedef {'x' | 'concat' | 'output' | 'hidden' | HeadStage | SquareStage} StageName */
 /** @typedef {'mean' | 'cls' | 'last'} Pooling */
 /** @typedef {{ pooling?: Pooling, normalize?: boolean }} EmbeddingOptions */
 /**
@@ -180,7 +183,7 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
     lengths,
     /** Milliseconds the engine spent in the forward pass. */
     time,
-    /** Bytes of memory the run holds. */
+    /** Bytes of memory the run holds: after generate with room for 256 new tokens, or at most twice those it wrote. */
     bytes,
     /** What generate wrote, without special tokens; null for a forward pass, and for a model without a tokenizer. */
     text: generated?.text ?? null,
@@ -232,7 +235,7 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
     /**
      * One step of the attention of a layer: x, qLinear, kLinear, q, k, v, scores, scaled, capped, biased, masked,
      * weights, context, concat, output or hidden.
-     * @param {string} name
+     * @param {StageName} name
      * @param {Place & { layer?: number, head?: number }} [options] head: for the stages that have one a head
      * @returns {Promise<Stage>}
      */

@@ -143,8 +143,8 @@ export class Picture {
 
   /** @param {number} layer  @param {number} head  @returns {Promise<HeadArrays>} */
   async #fetchHead(layer, head) {
-    const stage = (/** @type {string} */ name) => this.run.getStage(name, { layer, head });
-    const names = ['q', 'k', 'v', 'context', 'qLinear', 'kLinear', 'concat', 'output'];
+    const stage = (/** @type {import('qkv').StageName} */ name) => this.run.getStage(name, { layer, head });
+    const names = /** @type {const} */ (['q', 'k', 'v', 'context', 'qLinear', 'kLinear', 'concat', 'output']);
     const [weights, ...stages] = await Promise.all([this.run.getWeights(layer, head), ...names.map(stage)]);
     const [q, k, v, context, qLinear, kLinear, concat, output] = stages;
     return {

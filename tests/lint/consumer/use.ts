@@ -7,6 +7,7 @@ import {
   type GenerateOptions,
   type HeadStatistics,
   init,
+  type Kind,
   loadModel,
   type Matrix,
   type Model,
@@ -16,6 +17,7 @@ import {
   QkvError,
   type Run,
   type SingleInput,
+  type StageName,
 } from 'qkv';
 
 const engine = await init({ variant: 'simd' });
@@ -48,6 +50,18 @@ const wrong: Float32Array = await batch.embedding();
 // @ts-expect-error no such option
 await model.forward('one', { temprature: 2 });
 
+// Names of stages and kinds are known ones; lists that nobody may change are taken.
+const kind: Kind = model.info.kinds[0];
+const step: StageName = 'qLinear';
+console.log((await batch.getStage(step, { layer: 0, head: 1, kind })).shape);
+// @ts-expect-error no such stage
+await batch.getStage('queries', { layer: 0, head: 1 });
+// @ts-expect-error no such kind
+await batch.getWeights(0, 0, { kind: 'cross' });
+const fixed = ['one', 'two'] as const;
+const fixedBatch: Run<true> = await model.forward({ batch: fixed });
+console.log(fixedBatch.lengths, await model.embed(fixed), await model.forward(fixed));
+
 const { variant }: Engine['info'] = engine.info;
 const options: EmbedOptions = {
   normalize: false,
@@ -65,6 +79,7 @@ const written: Run<false> = await model.generate(start, {
   onToken: ({ id, text, index, special }: NewToken) => console.log(id, text, index, special),
   signal: AbortSignal.timeout(1000),
 });
+await model.generate(start, { onToken: async ({ text }) => void (await Promise.resolve(text)) });
 const stopped: 'eos' | 'length' | 'context' | null = written.stopped;
 const text: string | null = written.text;
 const next: NextToken[] = await written.nextTokens(5, { position: 0 });

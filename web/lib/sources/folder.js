@@ -6,6 +6,7 @@ import { GGUF_NAME, gather, listed, plainName } from './gather.js';
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 const CHUNK = 1 << 20;
+const CHECK = 'Check the path.';
 
 /**
  * @param {string} folder
@@ -16,7 +17,7 @@ export async function openFolder(folder) {
   const path = process.getBuiltinModule('node:path');
   const stat = await fs.stat(folder).catch(() => null);
   const want = 'a folder with config.json and model.safetensors, or with one .gguf file';
-  if (stat === null) throw new QkvError('missing', `${folder} is not there`, { want });
+  if (stat === null) throw new QkvError('missing', `${folder} is not there`, { want, fix: CHECK });
   if (!stat.isDirectory()) throw new QkvError('source', folder, { got: 'a file', want });
 
   /** @param {string} file */
@@ -71,12 +72,25 @@ export function openSingle(full) {
  */
 async function sizeOf(fs, full, names) {
   const stat = await fs.stat(full).catch(async (cause) => {
-    const got = cause.code === 'ENOENT' && names ? listed(await names()) : cause.code;
-    throw new QkvError('missing', `${full} is not there`, { got, cause });
+    if (cause.code !== 'ENOENT' && cause.code !== 'ENOTDIR') throw unreadable(full, cause);
+    if (!names) throw new QkvError('missing', `${full} is not there`, { want: 'a .gguf file', fix: CHECK, cause });
+    const fix = 'A model is a folder with config.json, model.safetensors and tokenizer.json, or one .gguf file.';
+    throw new QkvError('missing', `${full} is not there`, { got: listed(await names()), fix, cause });
   });
   // A pipe or device would never end.
   if (!stat.isFile()) throw new QkvError('missing', full, { got: 'no ordinary file', want: 'a file' });
   return stat.size;
+}
+
+/**
+ * @param {string} full
+ * @param {NodeJS.ErrnoException} cause
+ */
+function unreadable(full, cause) {
+  const isForbidden = cause.code === 'EACCES' || cause.code === 'EPERM';
+  const got = isForbidden ? 'no permission' : cause.code;
+  const fix = isForbidden ? 'Let this user read it.' : CHECK;
+  return new QkvError('missing', `${full} cannot be opened`, { got, want: 'a file that can be read', fix, cause });
 }
 
 /**
@@ -88,7 +102,7 @@ async function sizeOf(fs, full, names) {
  */
 async function* chunksOf(fs, full, signal) {
   const file = await fs.open(full).catch((cause) => {
-    throw new QkvError('missing', `${full} cannot be opened`, { got: cause.code, cause });
+    throw unreadable(full, cause);
   });
   try {
     const buffer = new Uint8Array(CHUNK);

@@ -1,0 +1,57 @@
+/** The inner loop of the 5 x 8 product must keep its ten accumulators in registers. Nothing is timed: V8 prints the machine
+ * code it made, and no instruction of that loop may touch the stack. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { inTree } from './golden.js';
+
+const RELAXED = '--experimental-wasm-relaxed-simd'; // Node 20 wants it, newer ones may not know it
+const COMPILE = "new WebAssembly.Module(require('node:fs').readFileSync(process.argv[1]))";
+/** Instructions of the longest loop that counts; V8 may unroll. */
+const LONGEST = 160;
+
+/** @param {string} file @returns {string} the optimised code of all functions; empty where this Node cannot print it */
+function machineCode(file) {
+  const known = spawnSync(process.execPath, [RELAXED, '-e', '0']).status === 0;
+  const flags = [...(known ? [RELAXED] : []), '--no-liftoff', '--no-wasm-lazy-compilation', '--print-wasm-code'];
+  const done = spawnSync(process.execPath, [...flags, '-e', COMPILE, file], { encoding: 'utf8', maxBuffer: 2 ** 27 });
+  return done.status === 0 ? done.stdout : '';
+}
+
+/** The bodies of all loops without another one inside. @param {string} code */
+function innermostLoops(code) {
+  const instructions = [...code.matchAll(/^(0x[0-9a-f]+)\s+[0-9a-f]+\s+[0-9a-f]+\s+(.+)$/gm)].map(
+    ([, address, text]) => ({ address: Number(address), text }),
+  );
+  const places = new Map(instructions.map(({ address }, i) => [address, i]));
+  return instructions.flatMap(({ text }, end) => {
+    const target = /^j\w+ (0x[0-9a-f]+)/.exec(text)?.[1];
+    const start = target === undefined ? undefined : places.get(Number(target));
+    if (start === undefined || start > end || end - start > LONGEST) return [];
+    return [instructions.slice(start, end + 1).map((instruction) => instruction.text)];
+  });
+}
+
+for (const name of ['qkv', 'qkv-relaxed']) {
+  test(`${name}.wasm: the loop of the 5 x 8 product spills nothing`, (t) => {
+    const code = machineCode(inTree(`web/lib/${name}.wasm`));
+    if (process.arch !== 'x64' || !/vbroadcastss/.test(code)) {
+      t.diagnostic('only the code for x64 with AVX is read, from a Node that prints it and runs this module');
+      return;
+    }
+    const count = (/** @type {string[]} */ body, /** @type {RegExp} */ what) =>
+      body.filter((text) => what.test(text)).length;
+    const tiles = innermostLoops(code).filter((body) => {
+      const [products, splats] = [count(body, /^v(mulps|fmadd\w+ps)/), count(body, /^vbroadcastss .*\[/)];
+      return products > 0 && products % 10 === 0 && products === 2 * splats;
+    });
+    assert.ok(tiles.length > 0, 'there is no loop with two products for each of five splats');
+    for (const body of tiles) {
+      assert.deepEqual(
+        body.filter((text) => /\[r[bs]p[+-]/.test(text)),
+        [],
+        body.join('\n'),
+      );
+    }
+  });
+}
