@@ -1,13 +1,13 @@
 /** Next tokens, gaps, and a text that goes on by itself. */
 import assert from 'node:assert/strict';
-import { readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { percentOf } from '../../web/page/views/token-bars.js';
 import { drawnText, openModel, typeText } from './local_model.js';
 import { tinyFolder } from './tiny_folder.js';
+import { accessibilityFaults } from './accessibility.js';
 import { startBrowser } from './visit.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -272,7 +272,6 @@ test('a real model: tokens stream in, stopping keeps what has come, and every he
 });
 
 test('assistive technology finds no serious fault with a decoder, in both themes and languages', async () => {
-  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const hash of [
     '#view=matrix&theme=light&first=hidden',
     '#view=lines&theme=dark',
@@ -283,16 +282,7 @@ test('assistive technology finds no serious fault with a decoder, in both themes
     await typeText(page, 'the cat sat');
     await generate(page);
     if (hash.includes('zh')) await page.getByRole('button', { name: /^中文/ }).click();
-    await page.evaluate(axe);
-    const faults = await page.evaluate(async () => {
-      const { violations } = await /** @type {any} */ (globalThis).axe.run();
-      return violations
-        .filter((/** @type {any} */ violation) => ['serious', 'critical'].includes(violation.impact))
-        .map(
-          (/** @type {any} */ violation) =>
-            `${violation.id}: ${violation.nodes[0].html} ${violation.nodes[0].failureSummary}`,
-        );
-    });
+    const faults = await accessibilityFaults(page);
     assert.deepEqual(faults, [], hash);
     await page.context().close();
   }

@@ -1,11 +1,11 @@
 /** Strict policy, no foreign host, small download, assistive technology, and a page that survives what goes wrong. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { accessibilityFaults } from './accessibility.js';
 import { PAGE_FOLDER, runOf, startBrowser, statusOf } from './visit.js';
 
 const LARGEST_DOWNLOAD = 300 * 1024;
@@ -200,7 +200,6 @@ test('until the first picture there is a sign of what is to come', async () => {
 });
 
 test('assistive technology finds no serious fault, in both themes and all views', async () => {
-  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const hash of ['#view=matrix&theme=light', '#view=lines&theme=dark&lang=zh', '#view=text&theme=light']) {
     const { page } = await browser.visit({ hash });
     await page
@@ -209,16 +208,7 @@ test('assistive technology finds no serious fault, in both themes and all views'
       .first()
       .click()
       .catch(() => {});
-    await page.evaluate(axe);
-    const faults = await page.evaluate(async () => {
-      const { violations } = await /** @type {any} */ (globalThis).axe.run();
-      return violations
-        .filter((/** @type {any} */ violation) => ['serious', 'critical'].includes(violation.impact))
-        .map(
-          (/** @type {any} */ violation) =>
-            `${violation.id}: ${violation.nodes[0].html} ${violation.nodes[0].failureSummary}`,
-        );
-    });
+    const faults = await accessibilityFaults(page);
     assert.deepEqual(faults, [], hash);
     await page.context().close();
   }

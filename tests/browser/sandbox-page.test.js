@@ -1,9 +1,8 @@
 /** The sandbox as a part of the page: its address, its languages and sizes, and what may go wrong. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 import { cellOf, check, sandboxOf } from './sandbox_reading.js';
+import { accessibilityFaults } from './accessibility.js';
 import { runOf, startBrowser } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
@@ -135,7 +134,6 @@ test('a second tap on a number opens it, a tap on the mask switches it', async (
 });
 
 test('assistive technology finds no serious fault in the sandbox', async () => {
-  const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   for (const [sandbox, theme] of [
     ['heads', 'light'],
     ['mask', 'dark'],
@@ -143,13 +141,7 @@ test('assistive technology finds no serious fault in the sandbox', async () => {
     ['cross', 'dark'],
   ]) {
     const { page } = await open(sandbox, {}, `&theme=${theme}`);
-    await page.evaluate(axe);
-    const faults = await page.evaluate(async () => {
-      const { violations } = await /** @type {any} */ (globalThis).axe.run();
-      return violations
-        .filter((/** @type {any} */ one) => ['serious', 'critical'].includes(one.impact))
-        .map((/** @type {any} */ one) => `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`);
-    });
+    const faults = await accessibilityFaults(page);
     assert.deepEqual(faults, [], `${sandbox} ${theme}`);
     await page.context().close();
   }
