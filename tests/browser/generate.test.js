@@ -8,7 +8,7 @@ import { percentOf } from '../../web/page/views/token-bars.js';
 import { drawnText, openModel, typeText } from './local_model.js';
 import { tinyFolder } from './tiny_folder.js';
 import { accessibilityFaults } from './accessibility.js';
-import { startBrowser } from './visit.js';
+import { startBrowser, tooWide } from './visit.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -297,7 +297,7 @@ test('nothing of a decoder’s page scrolls sideways, and fingers can hit it', a
     await page.setViewportSize({ width, height: 844 });
     /* The matrix is drawn anew a moment after its pane has become narrower. */
     await page.waitForFunction((wide) => (document.querySelector('.matrix-canvas')?.clientWidth ?? 0) <= wide, width);
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    const over = await tooWide(page);
     assert.ok(over <= 0, `${width}: ${over} pixels too wide`);
   }
   await page.setViewportSize({ width: 390, height: 844 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, check, sandboxOf } from './sandbox_reading.js';
 import { accessibilityFaults } from './accessibility.js';
-import { runOf, startBrowser } from './visit.js';
+import { runOf, startBrowser, tooWide } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -94,9 +94,7 @@ test('Chinese everywhere, nothing wider than the screen, every control large eno
     }
     for (const width of [320, 390, 820, 1024, 1440]) {
       await page.setViewportSize({ width, height: 844 });
-      const over = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      );
+      const over = await tooWide(page);
       assert.ok(over <= 0, `${preset} ${width}: ${over} pixels too wide`);
     }
     await page.setViewportSize({ width: 390, height: 844 });

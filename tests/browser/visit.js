@@ -153,3 +153,10 @@ export async function waitForStatus(page, wanted) {
   await page.waitForFunction(has, wanted, { timeout: 10_000 }).catch(() => {});
   assert.equal(await statusOf(page), wanted);
 }
+
+/**
+ * By how many pixels the page can be scrolled sideways; above 0 something sticks out.
+ * @param {Page} page
+ */
+export const tooWide = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { en } from '../../web/page/words/en.js';
 import { browserLanguage } from '../../web/page/words/translate.js';
 import { zhHans } from '../../web/page/words/zh-Hans.js';
-import { startBrowser, statusOf } from './visit.js';
+import { startBrowser, statusOf, tooWide } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -71,6 +71,24 @@ test("the theme is the system's until it is chosen", async () => {
   assert.match(page.url(), /theme=light/);
 });
 
+test('nothing scrolls sideways while the width changes, before a picture is drawn anew', async () => {
+  const neverDrawnAgain = () => {
+    window.ResizeObserver = class {
+      observe() {}
+      unobserve() {}
+      disconnect() {}
+    };
+  };
+  const { page } = await browser.visit({ prepare: (page) => page.addInitScript(neverDrawnAgain) });
+  for (const view of ['matrix', 'lines', 'text']) {
+    await page.setViewportSize({ width: 1440, height: 844 });
+    await page.goto(`${page.url().split('#')[0]}#view=${view}`);
+    await page.locator(`qkv-${view}`).waitFor();
+    await page.setViewportSize({ width: 320, height: 844 });
+    assert.ok((await tooWide(page)) <= 0, `${view}: ${await tooWide(page)} pixels too wide`);
+  }
+});
+
 test('nothing scrolls sideways from 320 to 1440 pixels, in any view and language', async () => {
   const { page } = await browser.visit();
   for (const lang of ['en', 'zh']) {
@@ -84,9 +102,7 @@ test('nothing scrolls sideways from 320 to 1440 pixels, in any view and language
       await page.locator(`qkv-${view}`).waitFor();
       for (const width of [320, 390, 560, 820, 1024, 1240, 1440]) {
         await page.setViewportSize({ width, height: 844 });
-        const over = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
+        const over = await tooWide(page);
         assert.ok(over <= 0, `${lang} ${view} ${width}: ${over} pixels too wide`);
       }
     }
