@@ -1,6 +1,6 @@
 /* Tiles of up to 6 rows by 8 columns, 5 x 8 wherever possible: ten accumulators, two vectors of weights and one splat
- * are what the 15 registers of an engine hold. A block of one or two rows takes several W panels at once instead, so
- * that enough independent chains of additions are in flight; chains across k would change the order of the sum.
+ * are what the 15 registers of an engine hold. One or two rows take several W panels at once instead, so that enough
+ * independent chains of additions are in flight; chains across k would change the order of the sum.
  *
  * W panels are walked outside, row blocks inside: a panel stays in the first cache while all rows pass by. */
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #define PANELS_MAX 4
 
-/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows and P panels. The rows of one k lie `step` apart. R, P
- * and step are constants once inlined. */
+/* to[r, c] = sum of a[., r] * w[., c] over k, for R rows of one panel, which are to_stride apart; of P panels, panel_stride
+ * apart, to[p, r, c] without gaps. The rows of one k lie `step` apart. R, P and step are constants once inlined. */
 ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k,
                         const int R, const int P, const int step) {
     v128_t acc[QKV_ROWS_MAX][2 * PANELS_MAX];
@@ -34,7 +34,10 @@ ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float
         for (int p = 0; p < P; p++) panel[p] += QKV_PANEL;
     }
     for (int r = 0; r < R; r++) {
-        for (int c = 0; c < 2 * P; c++) wasm_v128_store(to + (size_t)r * to_stride + c * 4, acc[r][c]);
+        for (int c = 0; c < 2 * P; c++) {
+            float *row = P == 1 ? to + (size_t)r * to_stride : to + (c / 2 * R + r) * QKV_PANEL;
+            wasm_v128_store(row + c % 2 * 4, acc[r][c]);
+        }
     }
 }
 
@@ -68,22 +71,29 @@ static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, cons
     }
 }
 
-/* All rows of the columns [n, n + 8 panels). */
-static void columns(const qkv_gemm *g, const float *a, const float *w, int n, int panels) {
-    const int width = panels * QKV_PANEL;
-    const bool direct = g->cols - n >= width && !g->row_scale && !g->bias && !g->activation && !g->residual;
+static bool is_plain(const qkv_gemm *g) {
+    return !g->row_scale && !g->bias && !g->activation && !g->residual;
+}
+
+/* All rows of the panels first, first + apart, first + 2 apart, ... */
+static void columns(const qkv_gemm *g, const float *a, const float *w, int first, int panels, int apart) {
+    const bool direct = is_plain(g) && panels == 1 && (first + 1) * QKV_PANEL <= g->cols;
+    const size_t w_apart = (size_t)apart * g->panel_stride;
     int block;
 
+    w += (size_t)first * g->panel_stride;
     for (int m = 0; m < g->rows; m += block, a += (size_t)block * (size_t)g->k) {
         block = qkv_row_block(g->rows - m);
         if (direct) {
-            float *out = g->out + (size_t)m * g->out_stride + n;
-            any_tile(out, g->out_stride, a, w, g->panel_stride, g->k, block, panels);
+            float *out = g->out + (size_t)m * g->out_stride + first * QKV_PANEL;
+            any_tile(out, g->out_stride, a, w, w_apart, g->k, block, panels);
             continue;
         }
         float sums[QKV_ROWS_MAX * QKV_PANEL];
-        any_tile(sums, (size_t)width, a, w, g->panel_stride, g->k, block, panels);
-        qkv_finish_tile(g, NULL, sums, panels, m, block, n);
+        any_tile(sums, QKV_PANEL, a, w, w_apart, g->k, block, panels);
+        for (int p = 0; p < panels; p++) {
+            qkv_finish_tile(g, NULL, sums + p * block * QKV_PANEL, m, block, (first + p * apart) * QKV_PANEL);
+        }
     }
 }
 
@@ -98,13 +108,15 @@ static int whole_panels(const qkv_gemm *g, const float *a, const float *w) {
     return whole;
 }
 
+/* Panels taken at once are as far apart as they can be, see integer_gemm in gemm_i16.h. */
 void qkv_gemm_f32_simd(const qkv_gemm *g, const float *a, const float *w) {
     const int all = (g->cols + QKV_PANEL - 1) / QKV_PANEL;
-    const bool plain = !g->row_scale && !g->bias && !g->activation && !g->residual;
-    int panels;
+    int panels, runs;
 
-    for (int p = plain && g->rows > 2 && g->rows <= QKV_ROWS_MAX ? whole_panels(g, a, w) : 0; p < all; p += panels) {
+    for (int p = is_plain(g) && g->rows > 2 && g->rows <= QKV_ROWS_MAX ? whole_panels(g, a, w) : 0; p < all;
+         p += panels * runs) {
         panels = panels_at_once(g->rows, all - p);
-        columns(g, a, w + (size_t)p * g->panel_stride, p * QKV_PANEL, panels);
+        runs = (all - p) / panels;
+        for (int i = 0; i < runs; i++) columns(g, a, w, p + i, panels, runs);
     }
 }

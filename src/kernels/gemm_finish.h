@@ -21,7 +21,7 @@ static inline void finish_one(const qkv_gemm *g, float v, int m, int n) {
     g->out[(size_t)m * g->out_stride + (size_t)n] = v;
 }
 
-/* tile: [rows, panels * 8] sums for the outputs from row m, column n on, changed. */
-void qkv_finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int panels, int m, int rows, int n);
+/* tile: [rows, 8] sums for the outputs from row m, column n on, changed. */
+void qkv_finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int m, int rows, int n);
 
 #endif

@@ -36,7 +36,7 @@ static inline void plain_integer_gemm(const qkv_gemm *g, const int16_t *a, const
     int block;
 
     for (int m = 0; m < g->rows; m += block, a += pairs * 2 * (size_t)block) {
-        block = qkv_row_block(g->rows - m);
+        block = qkv_pair_block(g->rows - m);
         for (int r = 0; r < block; r++) {
             for (int n = 0; n < g->cols; n++) {
                 const size_t column = (size_t)(n / QKV_PANEL) * g->panel_stride + (size_t)(n % QKV_PANEL) * 2;

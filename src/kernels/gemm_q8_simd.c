@@ -1,8 +1,8 @@
 #include "gemm_i16.h"
 
-static __attribute__((noinline)) void any_tile(int32_t *sums, const int16_t *a, const int8_t *w, size_t panel_bytes,
-                                               int pairs, int rows, int panels, int step) {
-    choose_tile(sums, a, w, panel_bytes, pairs, rows, panels, step, 1);
+static __attribute__((noinline)) void any_tile(float *sums, const int16_t *a, const int8_t *w, size_t panel_bytes,
+                                               int pairs, int more, int rows, int panels) {
+    choose_tile(sums, a, w, panel_bytes, pairs, more, rows, panels, 1);
 }
 
 void qkv_gemm_q8_simd(const qkv_gemm *g, const int16_t *a, const float *a_scales, const int8_t *w,

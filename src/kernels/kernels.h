@@ -12,7 +12,7 @@
  *
  * Layouts
  *   A panels  activations, row blocks of qkv_row_block(rows left) rows R, each block [k][R], one after the other.
- *             i16: [ceil(k/2)][R][2] int16, odd k padded with 0.
+ *             i16: blocks of qkv_pair_block rows, [ceil(k/2)][R][2] int16, odd k padded with 0.
  *   W panels  weights of 8 output columns: [ceil(cols/8)][k][8], missing columns 0. In q10 and q8
  *             [ceil(cols/8)][ceil(k/2)][8][2] int16 or int8.
  *             A panel may be longer than k: the distance of two panels is given. */
@@ -34,6 +34,13 @@ static inline int qkv_row_block(int left) {
     if (left <= QKV_ROWS_MAX) return left;
     if (left == 12) return 6;
     return left == 7 || left == 8 ? 4 : 5;
+}
+
+/* The same for int16 pairs: fours, because a product of integers takes a register before it is added, with threes so that
+ * one row remains only where there is no other. */
+static inline int qkv_pair_block(int left) {
+    if (left <= 4) return left;
+    return left <= 6 ? 3 : 4;
 }
 
 /* The activations, by the numbers of qkv_activation in qkv.h: 0 none, 1 GELU (erf), 2 its tanh form, 3 ReLU, 4 SiLU,

@@ -29,7 +29,7 @@ void qkv_pack_i16_scalar(int16_t *panels, float *scales, const float *x, size_t 
     int block;
 
     for (int m = 0; m < rows; m += block, panels += row_size * (size_t)block) {
-        block = qkv_row_block(rows - m);
+        block = qkv_pair_block(rows - m);
         for (int r = 0; r < block; r++) {
             const float *row = x + (size_t)(m + r) * x_stride;
             const float factor = row_factor(largest_bits(row, k), amax, &scales[m + r]);

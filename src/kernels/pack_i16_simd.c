@@ -66,7 +66,7 @@ void qkv_pack_i16_simd(int16_t *panels, float *scales, const float *x, size_t x_
 
     for (int m = 0; m < rows; m += block, x += (size_t)block * x_stride, panels += row_size * (size_t)block) {
         float factor[QKV_ROWS_MAX];
-        block = qkv_row_block(rows - m);
+        block = qkv_pair_block(rows - m);
         for (int r = 0; r < block; r++) {
             factor[r] = row_factor(largest_bits(x + (size_t)r * x_stride, k), amax, &scales[m + r]);
         }

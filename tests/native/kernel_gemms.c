@@ -182,7 +182,7 @@ static void check_integer_values(const qkv_gemm *g, const integer_case *c) {
     int size;
 
     for (int m = 0; m < g->rows; m++) {
-        const int start = find_block(g->rows, m, &size);
+        const int start = find_block(qkv_pair_block, g->rows, m, &size);
         const int16_t *row = c->a + start * padded + (m - start) * 2;
 
         for (int n = 0; n < g->cols; n++) {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int find_block(int rows, int m, int *size) {
+int find_block(int block_of(int left), int rows, int m, int *size) {
     int start = 0;
 
-    for (*size = qkv_row_block(rows); m >= start + *size; *size = qkv_row_block(rows - start)) start += *size;
+    for (*size = block_of(rows); m >= start + *size; *size = block_of(rows - start)) start += *size;
     return start;
 }
 
@@ -33,7 +33,7 @@ void test_pack_f32(void) {
             qkv_pack_f32_simd(simd, x, stride, rows, k);
             CHECK(count == 0 || memcmp(scalar, simd, count * 4) == 0, "pack_f32: twins differ, %d x %d", rows, k);
             for (int m = 0; m < rows; m++) {
-                const int start = find_block(rows, m, &size);
+                const int start = find_block(qkv_row_block, rows, m, &size);
                 for (int i = 0; i < k; i++) {
                     const float *at = simd + start * k + i * size + m - start;
                     right = right && memcmp(at, x + (size_t)m * stride + i, 4) == 0;
@@ -124,7 +124,7 @@ static void check_pack_i16(int rows, int k, int most) {
     CHECK(count == 0 || memcmp(scalar, simd, count * 2) == 0, "pack_i16: twins differ, %d x %d", rows, k);
     CHECK(check_same_bits(scales, simd_scales, (size_t)rows), "pack_i16: scales differ, %d x %d", rows, k);
     for (int m = 0; m < rows; m++) {
-        const int start = find_block(rows, m, &size);
+        const int start = find_block(qkv_pair_block, rows, m, &size);
         check_integer_row(simd + (size_t)start * row_size, size, m - start, scales[m], x + (size_t)m * stride, k, amax);
     }
     release(x, "pack_i16");

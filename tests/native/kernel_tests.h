@@ -18,8 +18,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Where the block of row m begins, and how many rows it has. */
-int find_block(int rows, int m, int *size);
+/* Where the block of row m begins, and how many rows it has. block_of: qkv_row_block or qkv_pair_block. */
+int find_block(int block_of(int left), int rows, int m, int *size);
 
 size_t round_up(int n, int to);
 
