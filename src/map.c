@@ -11,7 +11,7 @@ struct qkv_map {
 };
 
 static void lay_out(qkv_map *map, qkv_arena *arena, int32_t outputs, int32_t inputs) {
-    qkv_matrix_take(&map->matrix, arena, QKV_FORM_F32, outputs, inputs);
+    qkv_matrix_take(&map->matrix, arena, QKV_FORM_F32, outputs, inputs, 1);
     qkv_packed_take(&map->packed, arena, ROWS_AT_ONCE, inputs);
 }
 

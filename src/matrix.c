@@ -19,7 +19,7 @@ static int is_integer(const qkv_matrix *matrix) {
 
 /* ---- layout ------------------------------------------------------------------------------------------------- */
 
-void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols) {
+void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols, int has_bias) {
     const size_t outputs = padded(rows);
 
     *matrix = (qkv_matrix){.form = form, .rows = rows, .cols = cols};
@@ -33,7 +33,7 @@ void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_
         matrix->f32 = qkv_arena_take(arena, outputs, inputs * sizeof(float));
     }
     matrix->scales = qkv_arena_take(arena, outputs, sizeof(float));
-    matrix->bias = qkv_arena_take(arena, outputs, sizeof(float));
+    matrix->bias = has_bias ? qkv_arena_take(arena, outputs, sizeof(float)) : NULL;
 }
 
 void qkv_matrix_clear(qkv_matrix *matrix) {
@@ -44,7 +44,7 @@ void qkv_matrix_clear(qkv_matrix *matrix) {
     if (matrix->q10) __builtin_memset(matrix->q10, 0, count * sizeof(int16_t));
     if (matrix->q8) __builtin_memset(matrix->q8, 0, count);
     for (size_t n = 0; n < outputs; n++) matrix->scales[n] = 1.0f;
-    if (outputs > 0) __builtin_memset(matrix->bias, 0, outputs * sizeof(float));
+    if (matrix->bias && outputs > 0) __builtin_memset(matrix->bias, 0, outputs * sizeof(float));
 }
 
 void qkv_packed_take(qkv_packed *packed, qkv_arena *arena, int32_t rows, int32_t cols) {
@@ -240,7 +240,7 @@ static void multiply_part(const void *region, int32_t part, int32_t slot) {
 
     (void)slot;
     gemm.out += from;
-    gemm.bias += from;
+    if (gemm.bias) gemm.bias += from;
     if (gemm.residual) gemm.residual += from;
     gemm.cols = (to < p->gemm.cols ? to : p->gemm.cols) - from;
     multiply(p->matrix, p->first + from, &gemm, p->packed);
@@ -252,7 +252,7 @@ void qkv_linear(const qkv_matrix *matrix, int32_t first, const float *x, size_t 
 
     gemm.k = matrix->cols;
     gemm.panel_stride = matrix->panel_stride;
-    gemm.bias = matrix->bias + first;
+    gemm.bias = matrix->bias ? matrix->bias + first : NULL;
     if (is_integer(matrix)) {
         qkv_pack_i16((int16_t *)(void *)packed->panels, packed->scales, x, x_stride, gemm.rows, gemm.k,
                      matrix->q10 ? QKV_Q10_MAX : QKV_Q8_MAX);

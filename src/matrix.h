@@ -25,7 +25,7 @@ typedef struct qkv_matrix {
     int16_t *q10;        /* q10: [ceil(rows / 8)][ceil(cols / 2)][8][2] */
     int8_t *q8;          /* q8: the same */
     float *scales;       /* [rows rounded up to 8]; 1 where the rows came as floats for floats */
-    float *bias;         /* [rows rounded up to 8] */
+    float *bias;         /* [rows rounded up to 8], or NULL */
 } qkv_matrix;
 
 /* Room that qkv_linear needs for `rows` rows of at most `cols` inputs. */
@@ -34,7 +34,7 @@ typedef struct qkv_packed {
     float *scales; /* [rows], q10 and q8 */
 } qkv_packed;
 
-void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols);
+void qkv_matrix_take(qkv_matrix *matrix, qkv_arena *arena, qkv_form form, int32_t rows, int32_t cols, int has_bias);
 void qkv_matrix_clear(qkv_matrix *matrix); /* zero panels and biases, scales 1 */
 void qkv_packed_take(qkv_packed *packed, qkv_arena *arena, int32_t rows, int32_t cols);
 

@@ -32,14 +32,14 @@ static void take_layer(qkv_layer *layer, int32_t stored, qkv_arena *arena, const
     const int around = c->norm_place == QKV_NORM_AROUND;
 
     layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_BEHIND, c->width);
-    qkv_matrix_take(&layer->qkv, arena, form, heads_width + 2 * kv_width, c->width);
+    qkv_matrix_take(&layer->qkv, arena, form, heads_width + 2 * kv_width, c->width, c->qkv_bias);
     layer->q_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
     layer->k_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
-    qkv_matrix_take(&layer->o, arena, form == QKV_FORM_Q10 ? QKV_FORM_WIDE : form, c->width, heads_width);
+    qkv_matrix_take(&layer->o, arena, form == QKV_FORM_Q10 ? QKV_FORM_WIDE : form, c->width, heads_width, c->o_bias);
     layer->attn_out_norm = take_norm(arena, c, around, c->width);
     layer->ffn_norm = take_norm(arena, c, c->parallel != QKV_PARALLEL_ONE_NORM, c->width);
-    qkv_matrix_take(&layer->up, arena, form, c->gated ? 2 * c->ffn : c->ffn, c->width);
-    qkv_matrix_take(&layer->down, arena, form, c->width, c->ffn);
+    qkv_matrix_take(&layer->up, arena, form, c->gated ? 2 * c->ffn : c->ffn, c->width, c->ffn_bias);
+    qkv_matrix_take(&layer->down, arena, form, c->width, c->ffn, c->ffn_bias);
     layer->ffn_out_norm = take_norm(arena, c, around, c->width);
 }
 
@@ -53,7 +53,7 @@ static void take_embeddings(qkv_model *m, qkv_arena *arena, qkv_form form) {
     qkv_table_take(&m->segments, arena, QKV_PLANE_F32, c->segments, c->embed_width);
     qkv_table_take(&m->relative, arena, QKV_PLANE_F32, c->buckets, c->heads);
     m->embed_norm = take_norm(arena, c, c->embed_norm, c->embed_width);
-    if (c->embed_project) qkv_matrix_take(&m->embed_project, arena, form, c->width, c->embed_width);
+    if (c->embed_project) qkv_matrix_take(&m->embed_project, arena, form, c->width, c->embed_width, 1);
 }
 
 static void take_head(qkv_model *m, qkv_arena *arena, qkv_form form) {
@@ -61,9 +61,9 @@ static void take_head(qkv_model *m, qkv_arena *arena, qkv_form form) {
 
     m->final_norm = take_norm(arena, c, c->final_norm, c->width);
     if (c->head_rows == 0) return;
-    if (c->head_dense) qkv_matrix_take(&m->head_dense, arena, form, c->head_width, c->width);
+    if (c->head_dense) qkv_matrix_take(&m->head_dense, arena, form, c->head_width, c->width, c->head_dense_bias);
     m->head_norm = take_norm(arena, c, c->head_norm, c->head_width);
-    qkv_matrix_take(&m->head, arena, form, c->head_rows, c->head_width);
+    qkv_matrix_take(&m->head, arena, form, c->head_rows, c->head_width, c->head_bias);
 }
 
 /* Room for a list of the config, filled from it once there is memory. */

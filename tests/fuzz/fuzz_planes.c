@@ -51,11 +51,11 @@ static void check_matrix(qkv_form form, qkv_plane plane, int32_t rows, int32_t c
     qkv_arena measure = qkv_arena_measure();
     qkv_matrix matrix;
 
-    qkv_matrix_take(&matrix, &measure, form, rows, cols);
+    qkv_matrix_take(&matrix, &measure, form, rows, cols, 1);
     void *memory = exactly(measure.used);
     qkv_arena arena = qkv_arena_over(memory, measure.used);
     float *spare = exactly((size_t)cols * QKV_SPARE_ROWS * sizeof(float)), *row = exactly((size_t)cols * sizeof(float));
-    qkv_matrix_take(&matrix, &arena, form, rows, cols);
+    qkv_matrix_take(&matrix, &arena, form, rows, cols, 1);
     qkv_matrix_clear(&matrix);
     qkv_matrix_rows(&matrix, plane, 0, first, data, spare);
     qkv_matrix_rows(&matrix, plane, first, rows - first, data + (size_t)first * bytes, spare);

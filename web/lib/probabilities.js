@@ -34,9 +34,9 @@ export function exp(x) {
  */
 export function largestLogit(logits, subject) {
   let largest = Number.NEGATIVE_INFINITY;
-  for (const logit of logits) {
-    if (!(logit <= largest)) largest = logit;
-    if (Number.isNaN(largest)) break;
+  // By index: an iterator takes four to ten times as long, and this is done for every token that is generated.
+  for (let id = 0; id < logits.length && !Number.isNaN(largest); id++) {
+    if (!(logits[id] <= largest)) largest = logits[id];
   }
   if (Number.isFinite(largest)) return largest;
   const fix = 'The weights of the model, or its activations, are not finite.';
