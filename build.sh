@@ -191,7 +191,7 @@ test_native() { # test_native PRESET
 test_files() { # test_files FOLDER... : every *.test.js there
     local files
     mapfile -t files < <(find "$@" -name '*.test.js' | sort)
-    node --test --test-reporter=spec "${files[@]}"
+    node --test --test-concurrency="$(nproc)" --test-reporter=spec "${files[@]}"
 }
 
 test_relaxed() { # the comparisons with PyTorch and the formulas once more, on the build with fused multiply-add
