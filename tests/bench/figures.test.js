@@ -107,22 +107,26 @@ test('the README has one column for each length, and of the plain build one thre
   );
 });
 
-test('contenders take turns, warm-up rounds do not count, promises are waited for', async () => {
+test('contenders take turns, warm-up rounds do not count, promises are waited for', async (t) => {
+  let clock = 0;
+  t.mock.method(performance, 'now', () => clock);
   /** @type {string[]} */
   const calls = [];
+  const run = (/** @type {string} */ name, /** @type {number[]} */ costs) => {
+    clock += costs[calls.filter((call) => call === name).length];
+    calls.push(name);
+  };
+  const later = async () => {
+    await Promise.resolve();
+    run('b', [1, 30, 20]);
+  };
   const contenders = [
-    { name: 'a', run: () => calls.push('a') },
-    {
-      name: 'b',
-      run: async () => {
-        await Promise.resolve();
-        calls.push('b');
-      },
-    },
+    { name: 'a', run: () => run('a', [1, 2, 4]) },
+    { name: 'b', run: later },
   ];
   const times = await race(contenders, 2, 1);
   assert.equal(calls.join(''), 'ababab');
-  assert.deepEqual([...times.keys()], ['a', 'b']);
+  assert.deepEqual(Object.fromEntries(times), { a: { minimum: 2, median: 4 }, b: { minimum: 20, median: 30 } });
   assert.deepEqual(spreadOf([3, 1, 2]), { minimum: 1, median: 2 });
 });
 
