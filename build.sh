@@ -229,6 +229,7 @@ run_tests() {
     build_all
     float32_model
     [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
+    bench_modules
     mkdir -p build/log
     CHROMIUM=$(find_chromium)
     export CHROMIUM
@@ -236,7 +237,7 @@ run_tests() {
     part package node --test --test-reporter=spec tests/lint/package.js
     part native test_native native
     part asan test_native asan
-    part node test_files tests/lib tests/api tests/operators
+    part node test_files tests/lib tests/api tests/operators tests/bench
     part relaxed test_relaxed
     part browser test_files tests/browser
     part mutants node tests/mutants/run.js
@@ -263,18 +264,23 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
     node tests/fuzz/js/run.js --seconds "$seconds"
 }
 
-bench() { # bench [PART...] [OPTION...]: see bench/suite.js
-    local flag=--experimental-wasm-relaxed-simd build
+bench_modules() { # the kernels and the probes as modules of their own
+    local build
+    for build in wasm wasm-relaxed; do
+        cmake --build "build/$build" --target kernels_module
+    done
+}
+
+bench() { # bench [PART...] [browser] [OPTION...]: see bench/suite.js
     {
+        [[ " $* " != *' browser '* ]] || find_chromium >/dev/null || missing+=(chromium)
+        install_missing
         build_all
         float32_model
         [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
-        for build in wasm wasm-relaxed; do
-            cmake --build "build/$build" --target kernels_module
-        done
+        bench_modules
     } >&2
-    node "$flag" -e 0 2>/dev/null || flag=--no-warnings
-    node "$flag" bench/suite.js "$@"
+    node bench/suite.js "$@"
 }
 
 usage() {
@@ -285,7 +291,7 @@ usage() {
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
 ./build.sh fuzz [S]  fuzz the engine and the parsers, S seconds for each target (60)
-./build.sh bench    measure everything; --readme prints the README's rows, bench/suite.js names the parts and options
+./build.sh bench    measure everything; bench/suite.js names the parts and options, --readme writes the README's tables
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
 TEXT

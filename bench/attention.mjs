@@ -11,7 +11,8 @@ import { scaledDotProductAttention } from 'qkv';
 import { makeEngines } from './engines.js';
 import { loadOrt } from './peers.js';
 import { race } from './race.js';
-import { digits, machine, tableText, times } from './report.js';
+import { digits, tableText, times } from './report.js';
+import { machine, runtime } from './runtime.js';
 
 const HEADS = 12;
 const SIZES = [
@@ -151,7 +152,6 @@ function largestDifference(a, b) {
  * @param {import('./peers.js').Ort | null} ort
  * @param {number[]} size
  * @param {number} rounds
- * @returns {Promise<Report>}
  */
 async function measureSize(made, ort, [n, dim], rounds) {
   const [q, k, v] = [1, 2, 3].map((seed) => filled(n, HEADS * dim, seed));
@@ -189,26 +189,29 @@ async function measureSize(made, ort, [n, dim], rounds) {
     ratio(time(ORT_MAP), name),
     ratio(time(LOOP), name),
   ]);
-  const readme = made.map(({ name }) => {
-    const peer = ort ? `${times(net / time(name))} as fast as onnxruntime-web's without weights, net; ` : '';
-    const figure = `${digits(time(name))} ms; ${peer}${times(time(LOOP) / time(name))} as fast as a plain loop`;
-    return { what: `attention with its weights, ${n} tokens, width ${dim}: ${name}`, figure };
-  });
-  return { tables: [{ title, head, rows }], readme };
+  const readme = made.map(({ name }) => [
+    `${n} tokens, ${HEADS} heads of ${dim}: f32, ${name}`,
+    digits(time(name)),
+    ort ? ratio(net, name) : '',
+    ratio(time(LOOP), name),
+  ]);
+  return { table: { title, head, rows }, readme };
 }
 
 /** @param {import('./report.js').Settings} settings @returns {Promise<Report>} */
-export async function measure({ rounds, threads, peers }) {
+export async function measure({ rounds, threads, peers, brief }) {
   const made = await makeEngines(threads);
-  const ort = peers === null ? null : await loadOrt(peers, 1);
-  /** @type {Report} */
-  const report = { tables: [], readme: [] };
-  for (const size of SIZES) {
-    const { tables, readme } = await measureSize(made, ort, size, rounds);
-    report.tables.push(...tables);
-    report.readme.push(...readme);
+  const ort = peers === null ? null : await loadOrt(peers);
+  const tables = [];
+  const rows = [];
+  for (const size of brief ? SIZES.slice(0, 1) : SIZES) {
+    const { table, readme } = await measureSize(made, ort, size, rounds);
+    tables.push(table);
+    rows.push(...readme);
   }
-  return report;
+  const title = 'Attention with its weights returned; the peer without them, net of its call';
+  const head = ['size, precision, build, threads', 'ms, best', 'onnxruntime-web', 'a plain loop'];
+  return { tables, readme: [{ title, head, rows }] };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -217,9 +220,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     rounds: Number(values.rounds),
     threads: 1,
     full: false,
+    brief: false,
     peers: values.ort ?? null,
     peerModels: '',
   };
-  console.log(`${machine()}, one thread`);
+  console.log(`${machine()}, ${runtime()}, one thread`);
   for (const table of (await measure(settings)).tables) console.log(tableText(table));
 }

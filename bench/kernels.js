@@ -26,6 +26,8 @@ const SILU = 4;
 /** Milliseconds a sample should take. */
 const SAMPLE = 3;
 const PROBE_STEPS = 20000;
+/** Of memory, where it only matters that the cases run. */
+const BRIEF_BYTES = 2 ** 23;
 
 const FORMS = /** @type {const} */ ([
   { name: 'f32', bytes: 4, kind: 'float peak' },
@@ -46,15 +48,15 @@ function probes({ names, call }) {
   });
 }
 
-/** @param {Kernels} kernels @param {number} memory @returns {Case[]} */
-function products({ call, take, takeFloats }, memory) {
+/** @param {Kernels} kernels @param {number} memory the address of so many bytes @param {number} size @returns {Case[]} */
+function products({ call, take, takeFloats }, memory, size) {
   const a = takeFloats(ROWS * K);
   const scales = takeFloats(COLUMNS);
   const out = take(ROWS * COLUMNS * 4);
   return FORMS.flatMap(({ name, bytes, kind }) => {
     const gemm = (/** @type {number} */ rows, /** @type {number} */ stride, /** @type {number} */ times) =>
       call('gemm', bytes, rows, K, COLUMNS, a, scales, memory, scales, out, stride, times);
-    const matrices = Math.floor(MEMORY_BYTES / (WEIGHTS * bytes));
+    const matrices = Math.floor(size / (WEIGHTS * bytes));
     return [
       ...[8, 16, ROWS].map((rows) => ({
         name: `GEMM ${name} ${rows}x${K}x${COLUMNS}`,
@@ -92,19 +94,19 @@ function elementwise({ call, take, takeFloats }) {
   return cases.map(([name, run]) => ({ name, kind: 'element', work: count, run }));
 }
 
-/** @param {Kernels} kernels @returns {Case[]} */
-function casesOf(kernels) {
-  const memory = kernels.takeFloats(MEMORY_BYTES / 4);
+/** @param {Kernels} kernels @param {number} size bytes of memory to read @returns {Case[]} */
+function casesOf(kernels, size) {
+  const memory = kernels.takeFloats(size / 4);
   return [
     ...probes(kernels),
-    ...memoryProbes(kernels, memory).map(({ name, run }) => ({
+    ...memoryProbes(kernels, memory, size).map(({ name, run }) => ({
       name,
       kind: /** @type {const} */ ('memory'),
       probe: true,
-      work: MEMORY_BYTES,
+      work: size,
       run,
     })),
-    ...products(kernels, memory),
+    ...products(kernels, memory, size),
     ...elementwise(kernels),
   ];
 }
@@ -136,10 +138,13 @@ const rateOf = (result, which) =>
 const UNITS = { 'float peak': 'GFLOP/s', 'integer peak': 'GOP/s', memory: 'GB/s', element: 'ns an element' };
 
 /** @param {import('./report.js').Settings} settings @returns {Promise<import('./report.js').Report>} */
-export async function measure({ rounds }) {
+export async function measure({ rounds, brief }) {
   const modules = [await loadKernels('plain'), await loadKernels('relaxed')].filter((module) => module !== null);
   const cases = modules.flatMap((module) =>
-    casesOf(module).map((entry) => ({ ...entry, name: `${entry.name}, ${module.variant}` })),
+    casesOf(module, brief ? BRIEF_BYTES : MEMORY_BYTES).map((entry) => ({
+      ...entry,
+      name: `${entry.name}, ${module.variant}`,
+    })),
   );
   const results = measureCases(cases, rounds);
   /** The best probe of a variant; memory is the same for both. @param {Result} result */
@@ -159,14 +164,30 @@ export async function measure({ rounds }) {
     UNITS[result.kind],
     shareOf(result),
   ]);
-  const readme = results
-    .filter(({ name, probe }) => !probe && / 128x|^GEMV|^softmax|^LayerNorm|^GELU/.test(name))
-    .map((result) => {
-      const share = shareOf(result);
-      const against = result.kind === 'memory' ? 'reading memory' : 'the peak';
-      const figure = `${digits(rateOf(result, 'minimum'))} ${UNITS[result.kind]}`;
-      return { what: result.name, figure: share ? `${figure}, ${share} of ${against} in the same run` : figure };
-    });
   const head = ['kernel', 'best', 'median', 'unit', 'of the limit'];
-  return { tables: [{ title: 'Kernels, one thread', head, rows }], readme };
+  const title = 'Kernels, one thread';
+  return { tables: [{ title, head, rows }], readme: [besideEachOther(title, results, shareOf)] };
+}
+
+/**
+ * The builds as columns, without probes and without the parts of others.
+ * @param {string} title
+ * @param {Result[]} results
+ * @param {(result: Result) => string} shareOf
+ * @returns {import('./report.js').Table}
+ */
+function besideEachOther(title, results, shareOf) {
+  /** @type {Map<string, Map<string, string>>} */
+  const kernels = new Map();
+  for (const result of results.filter(({ name, probe }) => !probe && !/^pack|^exp/.test(name))) {
+    const cut = result.name.lastIndexOf(', ');
+    const [kernel, build] = [result.name.slice(0, cut), result.name.slice(cut + 2)];
+    const share = shareOf(result);
+    const against = result.kind === 'memory' ? 'reading memory' : 'the peak';
+    const figure = `${digits(rateOf(result, 'minimum'))} ${UNITS[result.kind]}${share && `, ${share} of ${against}`}`;
+    kernels.set(kernel, new Map([...(kernels.get(kernel) ?? []), [build, figure]]));
+  }
+  const builds = [...new Set([...kernels.values()].flatMap((figures) => [...figures.keys()]))];
+  const rows = [...kernels].map(([kernel, figures]) => [kernel, ...builds.map((build) => figures.get(build) ?? '')]);
+  return { title, head: ['kernel', ...builds], rows };
 }

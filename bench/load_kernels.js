@@ -1,5 +1,5 @@
 /** The module of kernels_module.c, in both variants, and its memory, which is handed out and never given back. */
-import { readFile } from 'node:fs/promises';
+import { bytesOf, inTree } from './runtime.js';
 
 /** @typedef {(...args: number[]) => number} WasmFunction */
 /** @typedef {NonNullable<Awaited<ReturnType<typeof loadKernels>>>} Kernels */
@@ -9,16 +9,16 @@ const ALIGNED = 64;
 
 /** @type {Record<'plain' | 'relaxed', string>} */
 const FILES = {
-  plain: '../build/wasm/kernels_module.wasm',
-  relaxed: '../build/wasm-relaxed/kernels_module.wasm',
+  plain: 'build/wasm/kernels_module.wasm',
+  relaxed: 'build/wasm-relaxed/kernels_module.wasm',
 };
 
 /**
- * Null where this Node has no relaxed SIMD.
+ * Null where this program has no relaxed SIMD.
  * @param {'plain' | 'relaxed'} variant
  */
 export async function loadKernels(variant) {
-  const bytes = await readFile(new URL(FILES[variant], import.meta.url)).catch(() => {
+  const bytes = await bytesOf(inTree(FILES[variant])).catch(() => {
     throw new Error('The module of the kernels is not built; please run ./build.sh bench');
   });
   if (!WebAssembly.validate(bytes)) return null;
@@ -60,11 +60,12 @@ export async function loadKernels(variant) {
 export const MEMORY_BYTES = 128 * 2 ** 20;
 
 /**
- * Ways to read MEMORY_BYTES from an address; the fastest says what memory gives.
+ * Ways to read bytes from an address; the fastest says what memory gives, if they are MEMORY_BYTES.
  * @param {Kernels} kernels
  * @param {number} at
+ * @param {number} bytes a multiple of 512
  */
-export const memoryProbes = ({ names, call }, at) =>
+export const memoryProbes = ({ names, call }, at, bytes) =>
   names
     .filter((name) => name.startsWith('read_'))
-    .map((name) => ({ name: `probe ${name}`, run: () => call(name, at, MEMORY_BYTES) }));
+    .map((name) => ({ name: `probe ${name}`, run: () => call(name, at, bytes) }));

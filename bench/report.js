@@ -1,16 +1,16 @@
 /** How the suite prints: tables that are markdown and line up in a terminal. */
-import { cpus } from 'node:os';
 
 /** @typedef {{ title: string, head: string[], rows: string[][], notes?: string[] }} Table */
 /**
- * What a part of the suite has measured.
- * @typedef {{ tables: Table[], readme: { what: string, figure: string }[] }} Report
+ * What a part of the suite has measured; `readme` are the tables for the README, the shorter ones.
+ * @typedef {{ tables: Table[], readme: Table[] }} Report
  */
 /**
  * @typedef {object} Settings
  * @property {number} rounds
- * @property {number} threads
+ * @property {number} threads measured beside one
  * @property {boolean} full long sequences too
+ * @property {boolean} brief one small case of each kind, to see that it runs
  * @property {string | null} peers the folder of onnxruntime-web
  * @property {string} peerModels the folder that make_peer_models.py wrote
  */
@@ -27,9 +27,6 @@ export function tableText({ title, head, rows, notes = [] }) {
     '\n',
   );
 }
-
-export const machine = () =>
-  `${cpus()[0]?.model.trim() ?? process.arch} (${cpus().length} cores), Node ${process.versions.node}`;
 
 /** @param {number} threads */
 export const threadsText = (threads) => (threads === 1 ? 'one thread' : `${threads} threads`);

@@ -1,38 +1,35 @@
-/** The suite: node bench/suite.js [PART...] [--rounds N] [--threads N] [--full] [--peers DIR] [--peer-models DIR] [--readme]
+/** The suite: node bench/suite.js [PART...] [browser] [OPTION...]
  *
- * Parts: kernels, minilm, inspection, decode, attention; without one, all of them. --full adds sequences that take minutes.
- * --peers names the folder of onnxruntime-web (npm install it anywhere), --peer-models what make_peer_models.py wrote.
- * --readme prints the rows of the README's table, and the rest to stderr. Nothing is asserted here: a figure is for reading.
- * Node 20 runs the relaxed build with --experimental-wasm-relaxed-simd. */
+ * Parts: kernels, minilm, inspection, decode, attention, growth, memory, sizes; without one, all of them. `browser` measures
+ * kernels and minilm in headless Chromium; with parts, those.
+ *   --rounds N        turns of each contender (20); the best and the median are printed
+ *   --threads N       measured beside one thread (2)
+ *   --full            sequences of up to 4,096 tokens, which take minutes
+ *   --brief           one small case of each kind, once, to see that it runs
+ *   --node 20,22,24   in these versions of Node, from npm into build/node-N where they are missing
+ *   --peers [DIR]     onnxruntime-web takes turns with us: a folder that has it, or from npm into build/peers
+ *   --peer-models DIR what make_peer_models.py wrote (build/cache/peer)
+ *   --readme          writes the tables into README.md, those of the parts that ran
+ * Nothing is asserted here: a figure is for reading. */
+import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { machine, tableText, threadsText } from './report.js';
+import { inChromium } from './browser.js';
+import { nodeAt, nodeOf } from './nodes.js';
+import { packageFolder } from './npm_packages.js';
+import { PARTS } from './parts.js';
+import { blockOf, replaceBlock } from './readme.js';
+import { tableText } from './report.js';
+import { inTree, machine } from './runtime.js';
 
-/** @typedef {import('./report.js').Report} Report */
+/** @typedef {import('./nodes.js').Program} Program */
+/** @typedef {import('./nodes.js').Result} Result */
 /** @typedef {import('./report.js').Settings} Settings */
 
-/** @type {Record<string, () => Promise<{ measure: (settings: Settings) => Promise<Report> }>>} */
-const PARTS = {
-  kernels: () => import('./kernels.js'),
-  minilm: () => import('./minilm.js'),
-  inspection: () => import('./inspection.js'),
-  decode: () => import('./smollm2.js'),
-  attention: () => import('./attention.mjs'),
-};
-
-const WITH_PEERS = new Set(['minilm', 'attention']);
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '20' },
-    threads: { type: 'string', default: '1' },
-    full: { type: 'boolean', default: false },
-    peers: { type: 'string' },
-    'peer-models': { type: 'string', default: 'build/cache/peer' },
-    readme: { type: 'boolean', default: false },
-  },
-});
+const THREADS = '2';
+const ORT_VERSION = '1.30.0';
+const BROWSER = 'browser';
+const README = inTree('README.md');
 
 /** @param {string} message @returns {never} */
 function stop(message) {
@@ -47,33 +44,111 @@ function count(name, text) {
   return stop(`--${name} wants a whole number above 0, not '${text}'`);
 }
 
+/** What follows --peers may be left out. @param {string[]} args */
+const withPeers = (args) =>
+  args.map((arg, i) => {
+    const next = args[i + 1] ?? '-';
+    const isAlone = next.startsWith('-') || next === BROWSER || Object.hasOwn(PARTS, next);
+    return arg === '--peers' && isAlone ? '--peers=' : arg;
+  });
+
+function readArguments() {
+  try {
+    return parseArgs({
+      args: withPeers(process.argv.slice(2)),
+      allowPositionals: true,
+      options: {
+        rounds: { type: 'string' },
+        threads: { type: 'string', default: THREADS },
+        full: { type: 'boolean', default: false },
+        brief: { type: 'boolean', default: false },
+        node: { type: 'string' },
+        peers: { type: 'string' },
+        'peer-models': { type: 'string', default: 'build/cache/peer' },
+        readme: { type: 'boolean', default: false },
+      },
+    });
+  } catch (error) {
+    return stop(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const { values, positionals } = readArguments();
+const asked = positionals.filter((name) => name !== BROWSER);
+const unknown = asked.find((name) => !Object.hasOwn(PARTS, name));
+if (unknown) stop(`there is no part '${unknown}'; the parts are ${Object.keys(PARTS).join(', ')}, and ${BROWSER}`);
+if (values.brief && values.readme) stop('--brief measures nothing that belongs into the README');
+const versions = values.node === undefined ? [] : values.node.split(',').map((text) => count('node', text));
+
 /** @type {Settings} */
 const settings = {
-  rounds: count('rounds', values.rounds),
+  rounds: count('rounds', values.rounds ?? (values.brief ? '1' : '20')),
   threads: count('threads', values.threads),
   full: values.full,
-  peers: values.peers === undefined ? null : resolve(values.peers),
+  brief: values.brief,
+  peers: values.peers === undefined ? null : peersFolder(values.peers),
   peerModels: resolve(values['peer-models']),
 };
-const names = positionals.length > 0 ? positionals : Object.keys(PARTS);
-const unknown = names.find((name) => !Object.hasOwn(PARTS, name));
-if (unknown) stop(`there is no part '${unknown}'; the parts are ${Object.keys(PARTS).join(', ')}`);
 
-const say = values.readme ? console.error : console.log;
-/** @param {string} part what measures it again; folders are the reader's own */
+/** @param {string} named */
+function peersFolder(named) {
+  return named ? resolve(named) : packageFolder('onnxruntime-web', ORT_VERSION, 'peers');
+}
+
+/** Where parts run, in this order; what says the same everywhere runs in the first alone. */
+function plans() {
+  const names = asked.length > 0 ? asked : Object.keys(PARTS);
+  const inBrowser = positionals.includes(BROWSER);
+  const nodes = versions.length > 0 ? versions.map((version) => nodeOf(String(version))) : [nodeAt(process.execPath)];
+  const programs = inBrowser && versions.length === 0 ? [] : nodes;
+  return [
+    ...programs.map((program, i) => ({ program, names: names.filter((name) => i === 0 || !PARTS[name].once) })),
+    ...(inBrowser ? [{ program: inChromium, names: names.filter((name) => PARTS[name].inPage) }] : []),
+  ].filter((plan) => plan.names.length > 0);
+}
+
+/** What measures a part again; folders are the reader's own. @param {string} part */
 const commandOf = (part) =>
   [
     './build.sh bench',
     part,
-    ...(settings.peers && WITH_PEERS.has(part) ? ['--peers DIR'] : []),
-    ...(settings.full ? ['--full'] : []),
+    ...(positionals.includes(BROWSER) && PARTS[part].inPage ? [BROWSER] : []),
+    ...(versions.length > 0 && !PARTS[part].once ? [`--node ${versions}`] : []),
+    ...(settings.peers && PARTS[part].peers ? ['--peers'] : []),
+    ...(settings.full && PARTS[part].full ? ['--full'] : []),
+    ...(values.threads !== THREADS ? [`--threads ${values.threads}`] : []),
+    '--readme',
   ].join(' ');
-say(`${machine()}, ${settings.rounds} rounds\n`);
-for (const name of names) {
-  const { tables, readme } = await (await PARTS[name]()).measure(settings);
-  for (const table of tables) say(tableText(table));
-  if (!values.readme) continue;
-  for (const { what, figure } of readme) console.log(`| ${what} | ${figure} | \`${commandOf(name)}\` |`);
+
+/** @param {Result[]} results */
+async function writeReadme(results) {
+  let text = await readFile(README, 'utf8');
+  for (const part of new Set(results.map((result) => result.part))) {
+    const measured = results.filter((result) => result.part === part);
+    const { once } = PARTS[part];
+    const tables = measured.map(({ where, report }) => ({ where: once ? '' : where, tables: report.readme }));
+    const conditions = once ? `in ${measured[0].where}` : `on ${machine()}, ${settings.rounds} rounds`;
+    text = replaceBlock(text, part, blockOf(tables, `\`${commandOf(part)}\` ${conditions}.`));
+  }
+  await writeFile(README, text);
+  console.log(`README.md has new figures of ${[...new Set(results.map(({ part }) => part))].join(', ') || 'no part'}.`);
 }
-if (values.readme)
-  console.log(`\nMeasured on ${machine()}, ${settings.rounds} rounds; ${threadsText(1)} and f32 unless said.`);
+
+/** @type {Result[]} */
+const results = [];
+console.log(`${machine()}, ${settings.rounds} rounds, one thread and ${settings.threads}\n`);
+try {
+  for (const { program, names } of plans()) {
+    let heading = '';
+    for await (const result of program(names, settings)) {
+      results.push(result);
+      if (result.where !== heading) console.log(`## ${result.where}\n`);
+      heading = result.where;
+      for (const table of result.report.tables) console.log(tableText(table));
+    }
+  }
+} finally {
+  // What took an hour is not lost when a later part fails.
+  if (values.readme) await writeReadme(results);
+}
+if (results.length === 0) stop(`${BROWSER} cannot run ${asked.join(', ')}`);

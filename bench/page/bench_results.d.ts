@@ -1,0 +1,5 @@
+import type { Result } from '../nodes.js';
+
+declare global {
+  var benchResults: Result[] | undefined;
+}
