@@ -15,7 +15,7 @@ export function sourceFiles(folders, name) {
     .flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
-        .map((entry) => relative(ROOT, join(entry.path, entry.name)).split(sep).join('/')),
+        .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).split(sep).join('/')),
     )
     .filter((path) => name.test(path))
     .sort();
