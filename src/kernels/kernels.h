@@ -93,8 +93,8 @@ typedef struct qkv_gemm {
  * rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight. y may be x in both.
  *
  * activate_f32: y = activation(x); y may be x.   gate_f32: y = activation(gate) * up; y may be either.
- *   Off by less than 6e-8 for x < 0; for x > 0 below 2.5 ulp (GELU) or 2 ulp (its tanh form, SiLU, quick GELU). NaN
- *   gives NaN, +infinity itself; -infinity gives 0 in GELU and ReLU, NaN in the others as in PyTorch.
+ *   Off by less than 6e-8 for x < 0, by less than 2 ulp for x > 0. NaN gives NaN, +infinity itself; -infinity gives 0 in GELU
+ *   and ReLU, NaN in the others as in PyTorch.
  *
  * rotary_f32: turns the pairs (a, b) = (x[i], x[i + half]) into (a cos[i] - b sin[i], b cos[i] + a sin[i]).
  *
