@@ -22,7 +22,9 @@ const WEIGHTS = K * COLUMNS;
 const ROWS = 128;
 const SOFTMAX_WIDTH = 128;
 const GELU = 1;
+const GELU_TANH = 2;
 const SILU = 4;
+const CAP = 30;
 /** Milliseconds a sample should take. */
 const SAMPLE = 3;
 const PROBE_STEPS = 20000;
@@ -87,7 +89,9 @@ function elementwise({ call, take, takeFloats }) {
     [`LayerNorm, rows of ${K}`, (t) => call('layer_norm', y, x, ROWS, K, weight, t)],
     [`RMSNorm, rows of ${K}`, (t) => call('rms_norm', y, x, ROWS, K, weight, t)],
     ['GELU', (t) => call('activate', y, x, count, GELU, t)],
+    ['tanh form of GELU', (t) => call('activate', y, x, count, GELU_TANH, t)],
     ['SiLU', (t) => call('activate', y, x, count, SILU, t)],
+    ['softcap', (t) => call('softcap', y, x, count, CAP, t)],
     ['pack rows, f32', (t) => call('pack_f32', y, x, ROWS, K, t)],
     ['pack rows, int16', (t) => call('pack_i16', y, scales, x, ROWS, K, t)],
   ];

@@ -122,3 +122,7 @@ void EXPORT(rms_norm)(float *y, const float *x, int rows, int n, const float *we
 void EXPORT(activate)(float *y, const float *x, int n, int activation, int times) {
     for (int t = 0; t < times; t++) qkv_activate_f32(y, x, n, activation);
 }
+
+void EXPORT(softcap)(float *y, const float *x, int n, float cap, int times) {
+    for (int t = 0; t < times; t++) qkv_softcap_f32(y, x, n, cap);
+}

@@ -80,7 +80,8 @@ typedef struct qkv_gemm {
  * range_f32: the largest and the least x[i] * scale: returns the one as scale_f32 does, with +0 for -0, and sets the other,
  *   +infinity when n = 0.
  *
- * softcap_f32: y[i] = cap * tanh(x[i] / cap), tanh below 2 ulp; cap > 0, normal. y may be x.
+ * softcap_f32: y[i] = cap * tanh(x[i] / cap), tanh itself (cap 1) below 2 ulp, the whole below 3.5 ulp; cap > 0, normal; from
+ *   2^122 on |x| up to 2^126 only. y may be x.
  *
  * sum_exp_f32: y[i] = exp(x[i] - max), returns the sum of y. x may be -infinity; max finite, >= every x. y may be x.
  *   exp is below 2 ulp on [-60, 0], exactly 1 at 0 and exactly 0 below -60: smaller weights would make denormal
@@ -93,8 +94,8 @@ typedef struct qkv_gemm {
  * rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight. y may be x in both.
  *
  * activate_f32: y = activation(x); y may be x.   gate_f32: y = activation(gate) * up; y may be either.
- *   Off by less than 6e-8 for x < 0; for x > 0 below 2.5 ulp (GELU) or 2 ulp (its tanh form, SiLU, quick GELU). NaN
- *   gives NaN, +infinity itself; -infinity gives 0 in GELU and ReLU, NaN in the others as in PyTorch.
+ *   Off by less than 6e-8 for x < 0, by less than 2 ulp for x > 0. NaN gives NaN, +infinity itself; -infinity gives 0 in GELU
+ *   and ReLU, NaN in the others as in PyTorch.
  *
  * rotary_f32: turns the pairs (a, b) = (x[i], x[i + half]) into (a cos[i] - b sin[i], b cos[i] + a sin[i]).
  *

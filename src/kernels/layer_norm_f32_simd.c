@@ -28,19 +28,27 @@ static float variance_of(const float *x, int n, float mean) {
     return sum_lanes(sum) / (float)n;
 }
 
+/* inverse: of the standard deviation. bias NULL: none. */
+ALWAYS_INLINE v128_t normal_of(v128_t x, v128_t center, v128_t inverse, v128_t weight, const v128_t *bias) {
+    const v128_t normal = wasm_f32x4_mul(wasm_f32x4_sub(x, center), inverse);
+    return bias ? madd(normal, weight, *bias) : wasm_f32x4_mul(normal, weight);
+}
+
 void qkv_layer_norm_f32_simd(float *y, const float *x, int n, const float *weight, const float *bias, float eps) {
     const float mean = mean_of(x, n);
     const v128_t center = wasm_f32x4_splat(mean);
     const v128_t inverse = wasm_f32x4_splat(1.0f / __builtin_sqrtf(variance_of(x, n, mean) + eps));
+    int i = 0;
 
-    for (int i = 0; i < n; i += 4) {
+    for (; i + 4 <= n; i += 4) {
+        const v128_t v = wasm_v128_load(x + i), w = wasm_v128_load(weight + i);
+        const v128_t b = bias ? wasm_v128_load(bias + i) : v;
+        wasm_v128_store(y + i, normal_of(v, center, inverse, w, bias ? &b : NULL));
+    }
+    if (i < n) {
         const int left = n - i;
-        const v128_t v = left < 4 ? load_part(x + i, left, mean) : wasm_v128_load(x + i);
-        const v128_t w = left < 4 ? load_part(weight + i, left, 0.0f) : wasm_v128_load(weight + i);
-        const v128_t normal = wasm_f32x4_mul(wasm_f32x4_sub(v, center), inverse);
-        v128_t z = wasm_f32x4_mul(normal, w);
-        if (bias) z = madd(normal, w, left < 4 ? load_part(bias + i, left, 0.0f) : wasm_v128_load(bias + i));
-        if (left < 4) store_part(y + i, z, left);
-        else wasm_v128_store(y + i, z);
+        const v128_t v = load_part(x + i, left, mean), w = load_part(weight + i, left, 0.0f);
+        const v128_t b = bias ? load_part(bias + i, left, 0.0f) : v;
+        store_part(y + i, normal_of(v, center, inverse, w, bias ? &b : NULL), left);
     }
 }

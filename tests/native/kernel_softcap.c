@@ -4,12 +4,8 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#define SWEEP_STEP 127 /* every 127th float */
-
-/* One rounding of the quotient, below 2 ulp of tanh, one of the product; tanh makes no relative error larger. Where the
- * quotient is denormal its rounding is absolute. */
+/* Of the caps tried here. Where the result is denormal its roundings are absolute. */
 #define ULPS 3.0
 
 static void check_close(float got, float x, float cap) {
@@ -42,34 +38,26 @@ static void check_softcap(int n, int shift, filling how, float cap) {
     release(simd, "softcap_f32");
 }
 
-/* tanh alone: dividing by 1 and multiplying by 1 round nothing. */
-static void sweep(float sign) {
+/* From 2^-30 caps to 32 of them. sign: 0 or the sign bit. */
+static void sweep(float cap, uint32_t sign, double bound) {
     static float x[SWEEP_BATCH], y[SWEEP_BATCH], twin[SWEEP_BATCH];
-    const float first = 0x1p-30f, last = 32.0f;
-    uint32_t bits, end;
+    uint32_t bits = bits_of(cap * 0x1p-30f);
     double worst = 0.0;
     float where = 0.0f;
 
-    memcpy(&bits, &first, sizeof bits);
-    memcpy(&end, &last, sizeof end);
-    while (bits < end) {
-        for (int i = 0; i < SWEEP_BATCH; i++) {
-            memcpy(x + i, &bits, sizeof bits);
-            x[i] *= sign;
-            if (bits < end) bits += SWEEP_STEP;
-        }
-        qkv_softcap_f32_simd(y, x, SWEEP_BATCH, 1.0f);
-        qkv_softcap_f32_scalar(twin, x, SWEEP_BATCH, 1.0f);
-        CHECK(check_same_bits(y, twin, SWEEP_BATCH), "tanh: twins differ near %a", (double)x[0]);
+    while (sweep_batch(x, &bits, bits_of(cap * 32.0f), sign)) {
+        qkv_softcap_f32_simd(y, x, SWEEP_BATCH, cap);
+        qkv_softcap_f32_scalar(twin, x, SWEEP_BATCH, cap);
+        CHECK(check_same_bits(y, twin, SWEEP_BATCH), "softcap_f32: twins differ near %a", (double)x[0]);
         digest(y, SWEEP_BATCH);
         for (int i = 0; i < SWEEP_BATCH; i++) {
-            const double error = ulps(y[i], tanh((double)x[i]));
+            const double error = ulps(y[i], (double)cap * tanh((double)x[i] / (double)cap));
             if (error > worst) where = x[i];
             worst = fmax(worst, error);
         }
     }
-    printf("tanh: worst error %.3f ulp, at %a\n", worst, (double)where);
-    CHECK(worst < 2.0, "tanh: %g ulp at %a", worst, (double)where);
+    printf("tanh, cap %g: worst error %.3f ulp, at %a\n", (double)cap, worst, (double)where);
+    CHECK(worst < bound, "softcap_f32, cap %g: %g ulp at %a", (double)cap, worst, (double)where);
 }
 
 void test_softcap_f32(void) {
@@ -87,8 +75,13 @@ void test_softcap_f32(void) {
             }
         }
     }
-    sweep(1.0f);
-    sweep(-1.0f);
+    sweep(1.0f, 0, 2.0);
+    sweep(1.0f, 0x80000000u, 2.0);
+    sweep(30.0f, 0, ULPS);
+    sweep(50.0f, 0x80000000u, ULPS);
     qkv_softcap_f32_simd(y, x, 6, 7.0f);
-    for (int i = 0; i < 6; i++) CHECK(y[i] == want[i], "softcap_f32(%g, cap 7) = %g", (double)x[i], (double)y[i]);
+    for (int i = 0; i < 6; i++) {
+        CHECK(y[i] == want[i] && signbit(y[i]) == signbit(x[i]), "softcap_f32(%g, cap 7) = %g", (double)x[i],
+              (double)y[i]);
+    }
 }
