@@ -66,39 +66,70 @@ static int32_t clamp(int64_t value, int32_t most) {
     return value < 0 ? 0 : value > most ? most : (int32_t)value;
 }
 
-/* The span [*out_first, *out_last) of keys that no edge forbids to query i; the rows of add or flags may forbid more. */
-static void span(const qkv_attention *a, int32_t i, int32_t *out_first, int32_t *out_last) {
-    const qkv_mask *mask = &a->mask;
+/* The keys that no edge forbids to query i; the rows of add or flags may forbid more. Neither end goes back from one query
+ * to the next. */
+static qkv_span span_of(const qkv_mask *mask, int32_t keys, int32_t i) {
     const int32_t most = mask->limit < mask->columns ? mask->limit : mask->columns;
+    const int32_t last = clamp(i + mask->to, clamp(most, keys));
 
-    *out_last = clamp(i + mask->to, most < a->keys ? clamp(most, a->keys) : a->keys);
-    *out_first = clamp(i + mask->from, *out_last);
+    return (qkv_span){.first = clamp(i + mask->from, last), .last = last};
 }
 
-/* What is added to the logits of query i, -infinity where a key is forbidden; NULL when all are allowed and nothing is
- * added. room: [keys], used when the row has to be put together. */
-static const float *bias_row(const qkv_attention *a, int32_t i, float *room) {
+qkv_span qkv_mask_reach(const qkv_mask *mask, int32_t keys, int32_t row0, int32_t rows) {
+    return (qkv_span){.first = span_of(mask, keys, row0).first / QKV_PANEL * QKV_PANEL,
+                      .last = span_of(mask, keys, row0 + rows - 1).last};
+}
+
+/* What is added to the logits of query i within its span, -infinity where a key is forbidden; NULL when nothing is. room:
+ * [keys], used when the row has to be put together. */
+static const float *bias_row(const qkv_attention *a, int32_t i, qkv_span own, float *room) {
     const qkv_mask *mask = &a->mask;
     const size_t row = (size_t)i * mask->stride;
-    int32_t first, last;
 
-    span(a, i, &first, &last);
-    const int whole = first == 0 && last == a->keys;
-    if (whole && !mask->flags) return mask->add ? mask->add + row : NULL;
-    for (int32_t j = 0; j < a->keys; j++) {
-        int allowed = j >= first && j < last;
-        if (allowed && mask->flags) allowed = (mask->flags[row + (size_t)j] != 0) == mask->allowed;
-        room[j] = !allowed ? -__builtin_inff() : mask->add ? mask->add[row + (size_t)j] : 0.0f;
+    if (!mask->flags) return mask->add ? mask->add + row : NULL;
+    for (int32_t j = own.first; j < own.last; j++) {
+        const int allowed = (mask->flags[row + (size_t)j] != 0) == mask->allowed;
+        room[j] = allowed ? 0.0f : -__builtin_inff();
     }
     return room;
 }
 
-static int is_empty(const float *bias, int32_t keys) {
-    if (!bias) return keys == 0;
-    for (int32_t j = 0; j < keys; j++) {
-        if (!(bias[j] < -FLOAT_MAX)) return 0; /* a NaN is not a mask */
+static int is_masked(const float *bias, qkv_span own, int32_t j) {
+    if (j < own.first || j >= own.last) return 1;
+    return bias && bias[j] < -FLOAT_MAX; /* a NaN is not a mask */
+}
+
+static int is_empty(const float *bias, qkv_span own) {
+    for (int32_t j = own.first; j < own.last; j++) {
+        if (!is_masked(bias, own, j)) return 0;
     }
     return 1;
+}
+
+/* The same attention over the keys that some of the rows may see, whole panels from key *out_first on: beyond the edges
+ * nothing is computed. Leaving out keys of weight 0 changes no bit of a sum. */
+static qkv_attention within_reach(const qkv_attention *a, int32_t row0, int32_t rows, int32_t *out_first) {
+    const qkv_span reach = qkv_mask_reach(&a->mask, a->keys, row0, rows);
+    const int32_t first = reach.first;
+    qkv_attention near = *a;
+
+    near.k += (size_t)first * (size_t)a->key_dim;
+    near.v += (size_t)first * QKV_PANEL;
+    near.keys = reach.last - first; /* which no limit of the mask is below */
+    if (a->relative) near.relative += first;
+    if (a->mask.add) near.mask.add += first;
+    if (a->mask.flags) near.mask.flags += first;
+    near.mask.from -= first;
+    near.mask.to -= first;
+    *out_first = first;
+    return near;
+}
+
+/* row[keys] but for the `reach` keys from `first` on. Mostly a few: a function of its own, since with a constant inlined it
+ * would be two calls of memory.fill. */
+static __attribute__((noinline)) void fill_beyond(float *row, int32_t keys, int32_t first, int32_t reach, float value) {
+    for (int32_t j = 0; j < first; j++) row[j] = value;
+    for (int32_t j = first + reach; j < keys; j++) row[j] = value;
 }
 
 /* ---- the steps ---------------------------------------------------------------------------------------------- */
@@ -119,36 +150,47 @@ static void multiply_keys(const qkv_attention *a, int32_t row0, int32_t rows, fl
     qkv_gemm_f32(&gemm, scratch->panels, a->k);
 }
 
-/* Step 2, the logits of row i before the mask, in place: scale, then the cap, then the relative bias. */
-static void scale_and_cap(const qkv_attention *a, float *scores) {
-    qkv_scale_f32(scores, scores, a->keys, a->scale, NULL);
-    if (a->softcap > 0.0f) qkv_softcap_f32(scores, scores, a->keys, a->softcap);
+/* Step 2, n logits of row i from key `first` on, before the mask, in place: scale, then the cap, then the relative
+ * bias. */
+static void scale_and_cap(const qkv_attention *a, float *scores, int32_t n) {
+    qkv_scale_f32(scores, scores, n, a->scale, NULL);
+    if (a->softcap > 0.0f) qkv_softcap_f32(scores, scores, n, a->softcap);
 }
 
-static void add_relative(const qkv_attention *a, int32_t i, float *scores) {
-    if (a->relative) qkv_add_f32(scores, a->relative - i, a->keys);
+static void add_relative(const qkv_attention *a, int32_t i, int32_t first, float *scores, int32_t n) {
+    if (a->relative) qkv_add_f32(scores, a->relative + first - i, n);
 }
 
-/* Step 3: the mask. Returns the largest logit, see scale_f32. With nothing in between, scaling and mask are one pass. */
-static float mask_logits(const qkv_attention *a, int32_t i, const float *bias, float *scores) {
-    if (!(a->softcap > 0.0f) && !a->relative) return qkv_scale_f32(scores, scores, a->keys, a->scale, bias);
-    scale_and_cap(a, scores);
-    add_relative(a, i, scores);
-    return qkv_scale_f32(scores, scores, a->keys, 1.0f, bias);
+/* Step 3: the mask, within the row's span. Returns the largest logit, see scale_f32. With nothing in between, scaling and mask
+ * are one pass. */
+static float mask_logits(const qkv_attention *a, int32_t i, qkv_span own, const float *bias, float *scores) {
+    const int32_t n = own.last - own.first;
+    float *logits = scores + own.first;
+
+    if (bias) bias += own.first;
+    if (!(a->softcap > 0.0f) && !a->relative) return qkv_scale_f32(logits, logits, n, a->scale, bias);
+    scale_and_cap(a, logits, n);
+    add_relative(a, i, own.first, logits, n);
+    return qkv_scale_f32(logits, logits, n, 1.0f, bias);
 }
 
 /* Steps 2 to 4 of one row, in place: logits, mask, exp. Returns 1 / sum. The row keeps exp(masked - largest), since one
- * multiplication of the context is cheaper than one of each weight.
+ * multiplication of the context is cheaper than one of each weight. A sum of four lanes may begin at any key: that turns
+ * the lanes, and their tree of additions stays the same.
  * A row that may see nothing becomes what `empty` says; a row without a softmax (NaN or +infinity among its logits, or
  * nothing but -infinity though keys are allowed) becomes NaN. */
-static float soften(const qkv_attention *a, int32_t i, const float *bias, float *scores) {
+static float soften(const qkv_attention *a, int32_t i, qkv_span own, const float *bias, float *scores) {
     const int plain = !bias && !a->relative && !(a->softcap > 0.0f); /* then the logits need not be written down */
-    float least = -__builtin_inff();
-    const float largest = plain ? qkv_range_f32(&least, scores, a->keys, a->scale) : mask_logits(a, i, bias, scores);
+    const int32_t n = own.last - own.first;
+    float *x = scores + own.first, least = -__builtin_inff();
+    const float largest = plain ? qkv_range_f32(&least, x, n, a->scale) : mask_logits(a, i, own, bias, scores);
     const float scale = plain ? a->scale : 1.0f;
 
-    if (largest >= -FLOAT_MAX) return 1.0f / qkv_sum_exp_scaled_f32(scores, scores, a->keys, scale, largest, least);
-    const float fill = is_empty(bias, a->keys) ? a->empty : __builtin_nanf("");
+    if (largest >= -FLOAT_MAX) {
+        fill_beyond(scores, a->keys, own.first, n, 0.0f);
+        return 1.0f / qkv_sum_exp_scaled_f32(x, x, n, scale, largest, least);
+    }
+    const float fill = is_empty(bias, own) ? a->empty : __builtin_nanf("");
     for (int32_t j = 0; j < a->keys; j++) scores[j] = fill;
     return fill;
 }
@@ -162,8 +204,8 @@ static int is_finite_row(const float *x, int32_t n) {
 
 /* The context of one row once more, with zeros for the values it may not see: where V holds a NaN or an infinity at a
  * masked key, 0 * v would bring it in. The same GEMM over the same keys, so for a finite V the bits are the same too. */
-static void skip_masked(const qkv_attention *a, const float *bias, const float *weights, const float *inverse,
-                        float *out, const qkv_attention_scratch *scratch) {
+static void skip_masked(const qkv_attention *a, qkv_span own, const float *bias, const float *weights,
+                        const float *inverse, float *out, const qkv_attention_scratch *scratch) {
     qkv_gemm gemm = {.rows = 1, .k = a->keys, .panel_stride = a->v_stride, .row_scale = inverse};
 
     qkv_pack_f32(scratch->panels, weights, 0, 1, a->keys);
@@ -171,7 +213,7 @@ static void skip_masked(const qkv_attention *a, const float *bias, const float *
         const float *v = a->v + (size_t)(c / QKV_PANEL) * a->v_stride;
         for (int32_t j = 0; j < a->keys; j++) {
             float *to = scratch->values + (size_t)j * QKV_PANEL;
-            if (bias[j] < -FLOAT_MAX) {
+            if (is_masked(bias, own, j)) {
                 __builtin_memset(to, 0, QKV_PANEL * sizeof(float));
             } else {
                 __builtin_memcpy(to, v + (size_t)j * QKV_PANEL, QKV_PANEL * sizeof(float));
@@ -201,29 +243,14 @@ static void multiply_values(const qkv_attention *a, int32_t row0, int32_t rows, 
     for (int32_t r = 0; r < rows; r++) {
         float *row = out + (size_t)r * out_stride;
         if (is_finite_row(row, a->value_dim)) continue;
-        const float *bias = bias_row(a, row0 + r, scratch->bias);
-        if (is_empty(bias, a->keys)) {
+        const qkv_span own = span_of(&a->mask, a->keys, row0 + r);
+        const float *bias = bias_row(a, row0 + r, own, scratch->bias);
+        if (is_empty(bias, own)) {
             for (int32_t c = 0; c < a->value_dim; c++) row[c] = a->empty;
-        } else if (bias) {
-            skip_masked(a, bias, scores + (size_t)r * stride, scratch->inverse + r, row, scratch);
+        } else if (bias || own.last - own.first < a->keys) {
+            skip_masked(a, own, bias, scores + (size_t)r * stride, scratch->inverse + r, row, scratch);
         }
     }
-}
-
-/* The same attention over the keys that some of the rows may see: behind a causal edge nothing is computed. Leaving out
- * keys of weight 0 changes no bit of a sum. */
-static qkv_attention within_reach(const qkv_attention *a, int32_t row0, int32_t rows) {
-    qkv_attention near = *a;
-    int32_t first;
-
-    span(a, row0 + rows - 1, &first, &near.keys); /* the edges never go back from row to row */
-    return near;
-}
-
-/* out[M]: the weights of a row that has `reach` of them as exponentials. */
-static void write_weights(float *out, const float *scores, float inverse, int32_t reach, int32_t keys) {
-    qkv_mul_f32(out, scores, reach, inverse);
-    for (int32_t j = reach; j < keys; j++) out[j] = 0.0f * inverse; /* NaN in a row of NaN */
 }
 
 void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, float *out, size_t out_stride,
@@ -232,15 +259,19 @@ void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, f
 
     for (int32_t done = 0; done < rows;) {
         const int32_t block = qkv_row_block(rows - done);
-        const qkv_attention near = within_reach(a, row0 + done, block);
+        int32_t first;
+        const qkv_attention near = within_reach(a, row0 + done, block, &first);
         multiply_keys(&near, row0 + done, block, scratch->scores, stride, scratch);
         for (int32_t r = 0; r < block; r++) {
+            const int32_t i = row0 + done + r;
+            const qkv_span own = span_of(&near.mask, near.keys, i);
             float *scores = scratch->scores + (size_t)r * stride;
-            const float *bias = bias_row(&near, row0 + done + r, scratch->bias);
-            scratch->inverse[r] = soften(&near, row0 + done + r, bias, scores);
+            const float inverse = soften(&near, i, own, bias_row(&near, i, own, scratch->bias), scores);
+            scratch->inverse[r] = inverse;
             if (!weights) continue;
-            write_weights(weights + (size_t)(done + r) * (size_t)a->keys, scores, scratch->inverse[r], near.keys,
-                          a->keys);
+            float *row = weights + (size_t)(done + r) * (size_t)a->keys;
+            qkv_mul_f32(row + first, scores, near.keys, inverse);
+            fill_beyond(row, a->keys, first, near.keys, 0.0f * inverse); /* NaN in a row of NaN */
         }
         multiply_values(&near, row0 + done, block, scratch->scores, stride, out + (size_t)done * out_stride, out_stride,
                         scratch);
@@ -250,19 +281,25 @@ void qkv_attention_context(const qkv_attention *a, int32_t row0, int32_t rows, f
 
 /* ---- the same steps, stopped where asked -------------------------------------------------------------------- */
 
-/* Row i of the scores, on to the stage. */
-static void finish_row(const qkv_attention *a, qkv_stage stage, int32_t i, const float *bias, float *scores) {
-    switch (stage) {
-    case QKV_STAGE_SCORES: break;
-    case QKV_STAGE_SCALED: qkv_scale_f32(scores, scores, a->keys, a->scale, NULL); break;
-    case QKV_STAGE_CAPPED: scale_and_cap(a, scores); break;
-    case QKV_STAGE_BIASED:
-        scale_and_cap(a, scores);
-        add_relative(a, i, scores);
-        break;
-    case QKV_STAGE_MASKED: mask_logits(a, i, bias, scores); break;
-    default: qkv_mul_f32(scores, scores, a->keys, soften(a, i, bias, scores)); break;
+/* Row i of the scores, on to the stage. Returns what the stage has beyond the keys of a. */
+static float finish_row(const qkv_attention *a, qkv_stage stage, int32_t i, float *scores, float *room) {
+    const qkv_span own = span_of(&a->mask, a->keys, i);
+    const float *bias = bias_row(a, i, own, room);
+
+    if (stage >= QKV_STAGE_WEIGHTS) {
+        const float inverse = soften(a, i, own, bias, scores);
+        qkv_mul_f32(scores, scores, a->keys, inverse);
+        return 0.0f * inverse;
     }
+    if (stage == QKV_STAGE_MASKED) {
+        mask_logits(a, i, own, bias, scores);
+        fill_beyond(scores, a->keys, own.first, own.last - own.first, -__builtin_inff());
+        return -__builtin_inff();
+    }
+    if (stage == QKV_STAGE_SCALED) qkv_scale_f32(scores, scores, a->keys, a->scale, NULL);
+    if (stage == QKV_STAGE_CAPPED || stage == QKV_STAGE_BIASED) scale_and_cap(a, scores, a->keys);
+    if (stage == QKV_STAGE_BIASED) add_relative(a, i, 0, scores, a->keys);
+    return 0.0f;
 }
 
 void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, int32_t rows, float *out,
@@ -272,10 +309,12 @@ void qkv_attention_map(const qkv_attention *a, qkv_stage stage, int32_t row0, in
     for (int32_t done = 0; done < rows;) {
         const int32_t block = qkv_row_block(rows - done);
         float *scores = out + (size_t)done * stride;
-        multiply_keys(a, row0 + done, block, scores, stride, scratch);
-        for (int32_t r = 0; r < block; r++) {
-            const int32_t i = row0 + done + r;
-            finish_row(a, stage, i, bias_row(a, i, scratch->bias), scores + (size_t)r * stride);
+        int32_t first = 0;
+        const qkv_attention near = stage < QKV_STAGE_MASKED ? *a : within_reach(a, row0 + done, block, &first);
+        multiply_keys(&near, row0 + done, block, scores + first, stride, scratch);
+        for (int32_t r = 0; r < block; r++, scores += stride) {
+            const float beyond = finish_row(&near, stage, row0 + done + r, scores + first, scratch->bias);
+            fill_beyond(scores, a->keys, first, near.keys, beyond);
         }
         done += block;
     }

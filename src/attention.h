@@ -3,8 +3,9 @@
  *   scores = Q K^T     scaled = scores * scale     capped = cap tanh(scaled / cap)     biased = capped + relative bias
  *   masked = biased + mask     weights = softmax of each row of masked     context = weights V
  *
- * Works on blocks of a few query rows, so its scratch is linear in the number of keys. Rows do not depend on each other:
- * any window of rows, in any block, has the bits of the whole. Both functions below go through the same steps in the
+ * Works on blocks of a few query rows, so its scratch is linear in the number of keys. Keys that a window or a causal edge
+ * hides from all rows of a block are left out of every step from the scores on. Rows do not depend on each other: any
+ * window of rows, in any block, has the bits of the whole. Both functions below go through the same steps in the
  * same order, so the weights shown are those that made the context. Source: arXiv 1706.03762, section 3.2.1. */
 #ifndef QKV_ATTENTION_H
 #define QKV_ATTENTION_H
@@ -36,6 +37,15 @@ typedef struct qkv_mask {
 } qkv_mask;
 
 qkv_mask qkv_mask_none(int32_t keys);
+
+/* The keys [first, last). */
+typedef struct qkv_span {
+    int32_t first, last;
+} qkv_span;
+
+/* The keys, of so many, that the edges of a mask let some of the queries [row0, row0 + rows) see, from the start of a panel on.
+ * Weights of other keys are 0, and neither keys nor values of theirs are read. rows >= 1. */
+qkv_span qkv_mask_reach(const qkv_mask *mask, int32_t keys, int32_t row0, int32_t rows);
 
 typedef struct qkv_attention {
     const float *q; /* [N, q_stride], of which E are used */

@@ -292,6 +292,12 @@ static void context_part(const void *region, int32_t part, int32_t slot) {
     }
 }
 
+/* So many keys at most has a query of a sequence to look at. */
+static double keys_in_reach(const qkv_block *b, int32_t length) {
+    const double reach = (b->config->causal ? 1.0 : 2.0) * b->window + 1.0;
+    return b->window >= 0 && reach < length ? reach : length;
+}
+
 void qkv_block_contexts(const qkv_block *b, int32_t first_sequence, int32_t sequences, int32_t from) {
     const int32_t heads = b->config->heads;
     double work = 0;
@@ -300,7 +306,7 @@ void qkv_block_contexts(const qkv_block *b, int32_t first_sequence, int32_t sequ
     for (int32_t n = first_sequence; n < first_sequence + sequences; n++) {
         const int32_t length = b->sequences[n].length;
         longest = larger(longest, length - from);
-        work += 4.0 * (length - from) * length * (double)heads_width(b->config);
+        work += 4.0 * (length - from) * keys_in_reach(b, length) * (double)heads_width(b->config);
     }
     const int32_t each = sequences * heads, wanted = qkv_pool_parts(larger(longest / LEAST_ROWS, 1) * each, work);
     const head_region region = {b, first_sequence, from, (wanted + each - 1) / each};

@@ -101,6 +101,14 @@ static qkv_mask mask_of(const qkv_operator *op, int32_t b, int32_t h) {
     return mask;
 }
 
+/* The keys that queries of sequence b look at. A map of an early stage shows all of them. */
+static qkv_span reach_of(const qkv_operator *op, int32_t b) {
+    const qkv_mask mask = mask_of(op, b, 0); /* the edges are those of all heads */
+
+    if (op->queries == 0 || (op->stage_out && op->stage < QKV_STAGE_MASKED)) return (qkv_span){0, op->keys};
+    return qkv_mask_reach(&mask, op->keys, 0, op->queries);
+}
+
 /* Packs the keys and values that query head h of sequence b looks at, unless they are there already. */
 static void put_group(const qkv_operator *op, int32_t b, int32_t h, work *w) {
     const int32_t g = h / (op->heads / op->kv_heads);
@@ -109,11 +117,16 @@ static void put_group(const qkv_operator *op, int32_t b, int32_t h, work *w) {
     const int64_t group = (int64_t)b * op->kv_heads + g;
 
     if (w->group == group) return;
-    if (w->group < 0)
-        __builtin_memset(w->k, 0, padded(op->keys) * (size_t)op->key_dim * sizeof(float)); /* behind the last */
     w->group = group;
-    qkv_attention_put_keys(w->k, 0, k, (size_t)op->key_row_stride, op->keys, op->key_dim);
-    qkv_attention_put_values(w->v, padded(op->keys) * QKV_PANEL, 0, v, (size_t)op->value_row_stride, op->keys,
+    const qkv_span reach = reach_of(op, b);
+    const size_t first = (size_t)reach.first, whole = (size_t)(reach.last / QKV_PANEL * QKV_PANEL);
+    const size_t k_stride = (size_t)op->key_row_stride, v_stride = (size_t)op->value_row_stride;
+    const size_t behind = (padded(reach.last) - whole) * (size_t)op->key_dim;
+    const int32_t rows = reach.last - reach.first;
+
+    __builtin_memset(w->k + whole * (size_t)op->key_dim, 0, behind * sizeof(float)); /* columns behind the last key */
+    qkv_attention_put_keys(w->k, reach.first, k + first * k_stride, k_stride, rows, op->key_dim);
+    qkv_attention_put_values(w->v, padded(op->keys) * QKV_PANEL, reach.first, v + first * v_stride, v_stride, rows,
                              op->value_dim);
 }
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention.h"
 #include "attention_f64.h"
 #include "check.h"
 #include "kernels.h"
+#include "one_head.h"
 #include "seeded.h"
 
 /* Largest difference of weights and contexts (values up to 1) from float64. */
@@ -17,85 +17,9 @@
  * (numerator, denominator) meet in a weight. */
 #define BOUND_OF_1E4 0x1p-10
 
-typedef struct head {
-    int n, m, dim, value_dim;
-    float *q, *k, *v, *mask;    /* plain rows */
-    float *k_panels, *v_panels; /* what the engine reads */
-    float *map, *context;       /* results */
-    qkv_attention_scratch scratch;
-    void *scratch_memory;
-    qkv_attention a;
-} head;
-
-static float *floats(size_t n) {
-    float *x = malloc((n + 1) * sizeof *x);
-    for (size_t i = 0; i < n; i++) x[i] = NAN; /* what is read before it is written shows */
-    return x;
-}
-
-static void pack(head *h) {
-    const int padded = (h->m + 7) / 8 * 8;
-
-    qkv_attention_put_keys(h->k_panels, 0, h->k, (size_t)h->dim, h->m, h->dim);
-    qkv_attention_put_values(h->v_panels, (size_t)padded * 8, 0, h->v, (size_t)h->value_dim, h->m, h->value_dim);
-}
-
-static head make(uint32_t *seed, int n, int m, int dim, int value_dim) {
-    const size_t padded = (size_t)(m + 7) / 8 * 8, value_panels = (size_t)(value_dim + 7) / 8;
-    head h = {.n = n, .m = m, .dim = dim, .value_dim = value_dim};
-    qkv_arena measure = qkv_arena_measure();
-
-    h.q = floats((size_t)(n * dim));
-    h.k = floats((size_t)(m * dim));
-    h.v = floats((size_t)(m * value_dim));
-    h.mask = floats((size_t)(n * m));
-    h.k_panels = floats(padded * (size_t)dim);
-    h.v_panels = floats(value_panels * padded * 8);
-    h.map = floats((size_t)(n * m));
-    h.context = floats((size_t)(n * value_dim));
-    qkv_attention_scratch_take(&h.scratch, &measure, m, dim);
-    h.scratch_memory = malloc(measure.used);
-    qkv_arena arena = qkv_arena_over(h.scratch_memory, measure.used);
-    qkv_attention_scratch_take(&h.scratch, &arena, m, dim);
-    seeded_fill(seed, h.q, (size_t)(n * dim), 2.0f);
-    seeded_fill(seed, h.k, (size_t)(m * dim), 2.0f);
-    seeded_fill(seed, h.v, (size_t)(m * value_dim), 1.0f);
-    pack(&h);
-    h.a = (qkv_attention){
-        .q = h.q,
-        .q_stride = (size_t)dim,
-        .k = h.k_panels,
-        .v = h.v_panels,
-        .v_stride = padded * 8,
-        .keys = m,
-        .key_dim = dim,
-        .value_dim = value_dim,
-        .scale = (float)(1.0 / sqrt(dim)),
-        .mask = qkv_mask_none(m),
-    };
-    return h;
-}
-
-static void release(head *h) {
-    float *all[] = {h->q, h->k, h->v, h->mask, h->k_panels, h->v_panels, h->map, h->context};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-    free(h->scratch_memory);
-}
-
-static void attend(head *h) {
-    qkv_attention_map(&h->a, QKV_STAGE_WEIGHTS, 0, h->n, h->map, &h->scratch);
-    qkv_attention_context(&h->a, 0, h->n, h->context, (size_t)h->value_dim, NULL, &h->scratch);
-}
-
-static void use_mask(head *h) {
-    h->a.mask.add = h->mask;
-    h->a.mask.stride = (size_t)h->m;
-}
-
 static double worst;
 
-static void check_against_reference(head *h, double bound, const char *what) {
+static void check_against_reference(one_head *h, double bound, const char *what) {
     double *weights = malloc(sizeof(double) * (size_t)(h->n * h->m + 1));
     double *context = malloc(sizeof(double) * (size_t)(h->n * h->value_dim + 1));
     const reference_attention reference = {.q = h->q,
@@ -108,7 +32,7 @@ static void check_against_reference(head *h, double bound, const char *what) {
                                            .scale = (double)h->a.scale,
                                            .mask = h->a.mask.add};
 
-    attend(h);
+    one_head_attend(h);
     reference_attend(&reference, weights, context);
     double error = 0;
     for (int i = 0; i < h->n * h->m; i++) error = fmax(error, fabs((double)h->map[i] - weights[i]));
@@ -124,40 +48,31 @@ static void test_all_sizes(void) {
     uint32_t seed = 1;
 
     for (int m = 1; m < 68; m++) {
-        head h = make(&seed, m, m, 1 + m % 40, 1 + (m * 7) % 40);
+        one_head h = one_head_make(&seed, m, m, 1 + m % 40, 1 + (m * 7) % 40);
         check_against_reference(&h, BOUND, "square");
-        release(&h);
+        one_head_release(&h);
     }
     static const int shapes[][4] = {
         {1, 300, 32, 32}, {300, 1, 32, 32}, {7, 700, 64, 64}, {128, 128, 32, 32}, {13, 29, 130, 3}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
-        head h = make(&seed, shapes[s][0], shapes[s][1], shapes[s][2], shapes[s][3]);
+        one_head h = one_head_make(&seed, shapes[s][0], shapes[s][1], shapes[s][2], shapes[s][3]);
         check_against_reference(&h, BOUND, "rectangle");
-        release(&h);
+        one_head_release(&h);
     }
-}
-
-static void fill_mask(head *h, uint32_t *seed) {
-    for (int i = 0; i < h->n * h->m; i++) {
-        const int kind = seeded_int(seed, 3);
-        h->mask[i] = kind == 0 ? -INFINITY : kind == 1 ? 0.0f : seeded_float(seed);
-    }
-    for (int j = 0; j < h->m; j++) h->mask[j] = -INFINITY; /* the first query may see nothing */
-    use_mask(h);
 }
 
 static void test_masks(void) {
     uint32_t seed = 2;
 
     for (int m = 1; m < 40; m++) {
-        head h = make(&seed, m, m, 16, 12);
-        fill_mask(&h, &seed);
+        one_head h = one_head_make(&seed, m, m, 16, 12);
+        one_head_fill_mask(&h, &seed);
         check_against_reference(&h, BOUND, "masked");
         double sum = 0;
         for (int j = 0; j < m; j++) sum += (double)fabsf(h.map[j]);
         for (int c = 0; c < h.value_dim; c++) sum += (double)fabsf(h.context[c]);
         CHECK(sum == 0, "a query that may see no key: weights and context are %g, want 0", sum);
-        release(&h);
+        one_head_release(&h);
     }
 }
 
@@ -166,12 +81,12 @@ static void test_masked_garbage(void) {
     uint32_t seed = 3;
 
     for (size_t g = 0; g < sizeof garbage / sizeof *garbage; g++) {
-        head clean = make(&seed, 21, 21, 8, 11);
+        one_head clean = one_head_make(&seed, 21, 21, 8, 11);
         for (int i = 0; i < clean.n; i++) {
             for (int j = 0; j < clean.m; j++) clean.mask[i * clean.m + j] = j % 5 == 2 ? -INFINITY : 0.0f;
         }
-        use_mask(&clean);
-        attend(&clean);
+        one_head_use_mask(&clean);
+        one_head_attend(&clean);
         float *map = malloc(sizeof(float) * 21 * 21), *context = malloc(sizeof(float) * 21 * 11);
         memcpy(map, clean.map, sizeof(float) * 21 * 21);
         memcpy(context, clean.context, sizeof(float) * 21 * 11);
@@ -179,24 +94,24 @@ static void test_masked_garbage(void) {
             for (int e = 0; e < clean.dim; e++) clean.k[j * clean.dim + e] = garbage[g];
             for (int c = 0; c < clean.value_dim; c++) clean.v[j * clean.value_dim + c] = garbage[g];
         }
-        pack(&clean);
-        attend(&clean);
+        one_head_pack(&clean);
+        one_head_attend(&clean);
         CHECK(memcmp(map, clean.map, sizeof(float) * 21 * 21) == 0, "masked keys of %g change a weight",
               (double)garbage[g]);
         CHECK(memcmp(context, clean.context, sizeof(float) * 21 * 11) == 0, "masked values of %g change a context",
               (double)garbage[g]);
         free(map);
         free(context);
-        release(&clean);
+        one_head_release(&clean);
     }
 }
 
 static void test_windows(void) {
     uint32_t seed = 4;
-    head h = make(&seed, 37, 37, 24, 20);
+    one_head h = one_head_make(&seed, 37, 37, 24, 20);
     float window[37 * 37];
 
-    fill_mask(&h, &seed);
+    one_head_fill_mask(&h, &seed);
     for (int stage = QKV_STAGE_SCORES; stage <= QKV_STAGE_WEIGHTS; stage++) {
         qkv_attention_map(&h.a, (qkv_stage)stage, 0, h.n, h.map, &h.scratch);
         for (int from = 0; from < h.n; from += 3) {
@@ -213,15 +128,15 @@ static void test_windows(void) {
         CHECK(check_same_bits(window, h.context + i * h.value_dim, (size_t)h.value_dim),
               "context of row %d alone differs", i);
     }
-    release(&h);
+    one_head_release(&h);
 }
 
 static void test_hostile_logits(void) {
     uint32_t seed = 5;
-    head h = make(&seed, 9, 9, 4, 4);
+    one_head h = one_head_make(&seed, 9, 9, 4, 4);
 
     for (int i = 0; i < h.n * h.m; i++) h.mask[i] = i % 2 ? 1e4f : -1e4f;
-    use_mask(&h);
+    one_head_use_mask(&h);
     check_against_reference(&h, BOUND_OF_1E4, "logits of +-1e4");
     for (int i = 0; i < h.n; i++) {
         double sum = 0;
@@ -230,34 +145,34 @@ static void test_hostile_logits(void) {
     }
     h.q[2 * h.dim] = NAN;
     h.q[3 * h.dim] = INFINITY;
-    attend(&h);
+    one_head_attend(&h);
     CHECK(isnan(h.map[2 * h.m]) && isnan(h.context[2 * h.value_dim]), "a NaN query gives %g", (double)h.map[2 * h.m]);
     CHECK(isnan(h.map[3 * h.m]) && isnan(h.context[3 * h.value_dim]), "an infinite query gives %g",
           (double)h.map[3 * h.m]);
     CHECK(!isnan(h.map[4 * h.m]), "a NaN query reaches another row");
-    release(&h);
+    one_head_release(&h);
 }
 
 static void test_lookup(void) {
     uint32_t seed = 6;
-    head h = make(&seed, 1, 1, 8, 8);
+    one_head h = one_head_make(&seed, 1, 1, 8, 8);
 
-    attend(&h);
+    one_head_attend(&h);
     CHECK(h.map[0] == 1.0f, "one key has weight %g", (double)h.map[0]);
     CHECK(check_same_bits(h.context, h.v, 8), "one key: the context is not its value");
-    release(&h);
+    one_head_release(&h);
 
-    h = make(&seed, 3, 16, 8, 8); /* equal keys: each value counts the same */
+    h = one_head_make(&seed, 3, 16, 8, 8); /* equal keys: each value counts the same */
     for (int j = 0; j < 16; j++) memcpy(h.k + j * 8, h.k, 8 * sizeof(float));
-    pack(&h);
-    attend(&h);
+    one_head_pack(&h);
+    one_head_attend(&h);
     for (int c = 0; c < 8; c++) {
         double mean = 0;
         for (int j = 0; j < 16; j++) mean += (double)h.v[j * 8 + c] / 16;
         CHECK(fabs((double)h.context[c] - mean) <= 1e-6, "equal keys: context %g, mean of the values %g",
               (double)h.context[c], mean);
     }
-    release(&h);
+    one_head_release(&h);
 }
 
 int main(void) {
