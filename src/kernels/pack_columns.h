@@ -15,12 +15,28 @@ ALWAYS_INLINE void store_row(uint8_t *to, v128_t v, const int r, const int R) {
     wasm_v128_store32_lane(to + 4 * (3 * R + r), v, 3);
 }
 
+/* [4, 5] elements are five whole vectors. Each is made of halves: pairs of neighbouring rows, or the first and the last row
+ * where one column ends and the next begins. */
+ALWAYS_INLINE void store_five(uint8_t *to, const v128_t *v) {
+    const v128_t ends = wasm_i32x4_shuffle(v[4], v[0], 0, 5, 2, 7);
+
+    wasm_v128_store(to, wasm_i64x2_shuffle(interleave_low(v[0], v[1]), interleave_low(v[2], v[3]), 0, 2));
+    wasm_v128_store(to + 16, wasm_i64x2_shuffle(ends, interleave_low(v[1], v[2]), 0, 3));
+    wasm_v128_store(to + 32, wasm_i64x2_shuffle(interleave_low(v[3], v[4]), interleave_high(v[0], v[1]), 1, 2));
+    wasm_v128_store(to + 48, wasm_i64x2_shuffle(interleave_high(v[2], v[3]), ends, 0, 3));
+    wasm_v128_store(to + 64, wasm_i64x2_shuffle(interleave_high(v[1], v[2]), interleave_high(v[3], v[4]), 1, 3));
+}
+
 /* to: [4, R] elements; v[r]: four elements of row r, changed. R, 1 to 6, is a constant once inlined. */
 ALWAYS_INLINE void store_columns(void *to, v128_t *v, const int R) {
     uint8_t *bytes = to;
 
     if (R == 1) {
         wasm_v128_store(bytes, v[0]);
+        return;
+    }
+    if (R == 5) {
+        store_five(bytes, v);
         return;
     }
     if (R >= 4) {
