@@ -39,8 +39,8 @@ export const THREAD_MUTANTS = [
     test: 'threads_test',
     breaks: 'all columns take the biases of the first',
     file: 'matrix.c',
-    line: 'gemm.bias += from;',
-    becomes: 'gemm.bias += 0 * from;',
+    line: 'if (gemm.bias) gemm.bias += from;',
+    becomes: 'if (gemm.bias) gemm.bias += 0 * from;',
   },
   {
     part: 'matrix',
