@@ -43,7 +43,7 @@ qkv_status qkv_map_create(qkv_map **out_map, void *memory, size_t bytes, int32_t
     qkv_map *map = qkv_arena_take(&arena, 1, sizeof(qkv_map));
     lay_out(map, &arena, outputs, inputs);
     qkv_matrix_clear(&map->matrix);
-    qkv_matrix_rows(&map->matrix, QKV_PLANE_F32, 0, outputs, weights, NULL);
+    qkv_matrix_rows(&map->matrix, QKV_PLANE_F32, 0, outputs, weights, (qkv_spare){0});
     if (bias) __builtin_memcpy(map->matrix.bias, bias, (size_t)outputs * sizeof(float));
     *out_map = map;
     return QKV_OK;

@@ -72,83 +72,76 @@ int qkv_matrix_takes(const qkv_matrix *matrix, qkv_plane plane) {
     return matrix->form != QKV_FORM_Q8;
 }
 
-/* Integers of one output row from q[cols]. */
-static void put_integers(qkv_matrix *matrix, int32_t row, const float *q) {
+/* Adds integers to one output row. */
+static void add_row(qkv_matrix *matrix, int32_t row, const int16_t *q) {
     const size_t start = row_start(matrix, row);
 
     for (int32_t k = 0; k < matrix->cols; k++) {
-        if (matrix->q10) {
-            matrix->q10[start + integer_column(k)] = (int16_t)q[k];
+        if (matrix->f32) {
+            matrix->f32[start + (size_t)k * QKV_PANEL] += (float)q[k];
+        } else if (matrix->q10) {
+            int16_t *w = matrix->q10 + start + integer_column(k);
+            *w = (int16_t)(*w + q[k]);
         } else {
             matrix->q8[start + integer_column(k)] = (int8_t)q[k];
         }
     }
 }
 
-/* Up to eight rows of floats, x [rows, cols], which is overwritten. */
-static void put_floats(qkv_matrix *matrix, int32_t row0, int32_t rows, float *x) {
-    const int32_t cols = matrix->cols, most = matrix->form == QKV_FORM_Q8 ? QKV_Q8_MAX : QKV_Q10_MAX;
+/* Adds integers to rows of one panel, q [rows, cols]: the planes of q10 come in any order, w = 4 high + low. */
+static void add_integers(qkv_matrix *matrix, int32_t row0, int32_t rows, const int16_t *q) {
+    const size_t cols = (size_t)matrix->cols, start = row_start(matrix, row0);
 
-    for (int32_t r = 0; r < rows && matrix->form != QKV_FORM_F32; r++) {
-        float *row = x + (size_t)r * (size_t)cols;
-        matrix->scales[row0 + r] = qkv_quantise_row(row, row, cols, most);
-        if (is_integer(matrix)) put_integers(matrix, row0 + r, row);
+    if (rows < QKV_PANEL || matrix->cols % QKV_PANEL_STEP != 0) {
+        for (int32_t r = 0; r < rows; r++) add_row(matrix, row0 + r, q + (size_t)r * cols);
+    } else if (matrix->f32) {
+        qkv_panel_f32(matrix->f32 + start, q, cols, matrix->cols);
+    } else if (matrix->q10) {
+        qkv_panel_q10(matrix->q10 + start, q, cols, matrix->cols);
+    } else {
+        qkv_panel_q8(matrix->q8 + start, q, cols, matrix->cols);
     }
-    if (matrix->f32) qkv_weights_f32(matrix->f32, row0, x, (size_t)cols, rows, cols);
 }
 
-static void float_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data,
-                       float *spare) {
+/* Rows of one panel from spare.floats. */
+static void put_floats(qkv_matrix *matrix, int32_t row0, int32_t rows, qkv_spare spare) {
+    const int32_t cols = matrix->cols, most = matrix->form == QKV_FORM_Q8 ? QKV_Q8_MAX : QKV_Q10_MAX;
+
+    if (matrix->form == QKV_FORM_F32) {
+        qkv_weights_f32(matrix->f32, row0, spare.floats, (size_t)cols, rows, cols);
+        return;
+    }
+    for (int32_t r = 0; r < rows; r++) {
+        const size_t at = (size_t)r * (size_t)cols;
+        matrix->scales[row0 + r] = qkv_quantise_row(spare.integers + at, spare.floats + at, cols, most);
+    }
+    add_integers(matrix, row0, rows, spare.integers);
+}
+
+void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data,
+                     qkv_spare spare) {
     const int32_t cols = matrix->cols;
     const size_t bytes = qkv_plane_row_bytes(plane, cols);
     const unsigned char *row = data;
 
+    if (plane == QKV_PLANE_SCALE) {
+        __builtin_memcpy(matrix->scales + row0, data, (size_t)rows * sizeof(float));
+        return;
+    }
     if (matrix->form == QKV_FORM_F32 && plane == QKV_PLANE_F32) {
         qkv_weights_f32(matrix->f32, row0, data, (size_t)cols, rows, cols);
         return;
     }
     for (int32_t done = 0, block; done < rows; done += block) {
-        block = rows - done < QKV_SPARE_ROWS ? rows - done : QKV_SPARE_ROWS;
+        const int32_t left_in_panel = QKV_PANEL - (row0 + done) % QKV_PANEL;
+        block = rows - done < left_in_panel ? rows - done : left_in_panel;
         for (int32_t r = 0; r < block; r++, row += bytes) {
-            qkv_floats(spare + (size_t)r * (size_t)cols, plane, row, cols);
+            const size_t at = (size_t)r * (size_t)cols;
+            if (qkv_plane_is_float(plane)) qkv_floats(spare.floats + at, plane, row, cols);
+            else qkv_integers(spare.integers + at, plane, row, cols);
         }
-        put_floats(matrix, row0 + done, block, spare);
-    }
-}
-
-/* What a plane of integers adds to element k of a row; the planes of q10 come in any order, w = 4 high + low. */
-static int share(qkv_plane plane, const void *row, int32_t k) {
-    if (plane == QKV_PLANE_Q10_LOW) return qkv_low_bits(row, k);
-    return ((const int8_t *)row)[k] * (plane == QKV_PLANE_Q10_HIGH ? 4 : 1);
-}
-
-static void integer_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data) {
-    const size_t bytes = qkv_plane_row_bytes(plane, matrix->cols);
-    const unsigned char *row = data;
-
-    for (int32_t r = 0; r < rows; r++, row += bytes) {
-        const size_t start = row_start(matrix, row0 + r);
-        for (int32_t k = 0; k < matrix->cols; k++) {
-            const int q = share(plane, row, k);
-            if (matrix->f32) {
-                matrix->f32[start + (size_t)k * QKV_PANEL] += (float)q;
-            } else if (matrix->q10) {
-                int16_t *w = matrix->q10 + start + integer_column(k);
-                *w = (int16_t)(*w + q);
-            } else {
-                matrix->q8[start + integer_column(k)] = (int8_t)q;
-            }
-        }
-    }
-}
-
-void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare) {
-    if (plane == QKV_PLANE_SCALE) {
-        __builtin_memcpy(matrix->scales + row0, data, (size_t)rows * sizeof(float));
-    } else if (qkv_plane_is_float(plane)) {
-        float_rows(matrix, plane, row0, rows, data, spare);
-    } else {
-        integer_rows(matrix, plane, row0, rows, data);
+        if (qkv_plane_is_float(plane)) put_floats(matrix, row0 + done, block, spare);
+        else add_integers(matrix, row0 + done, block, spare.integers);
     }
 }
 
@@ -170,17 +163,17 @@ static int in_eight_bits(const qkv_matrix *matrix) {
     return least >= -QKV_Q8_MAX;
 }
 
-/* Multiplies the scale of one output channel in; 0 when it held -512. */
-static int scale_row(qkv_matrix *matrix, int32_t row) {
-    float *w = matrix->f32 + row_start(matrix, row);
-    const float scale = matrix->scales[row];
-    float least = 0.0f;
+/* Multiplies the scales of eight output channels in; 0 when one of them held -512. Floats have scale 1, of any size. */
+static int scale_panel(float *w, const float *scales, int32_t cols) {
+    int fine = 1;
 
-    for (int32_t k = 0; k < matrix->cols; k++, w += QKV_PANEL) {
-        least = *w < least ? *w : least;
-        *w *= scale;
+    for (int32_t k = 0; k < cols; k++, w += QKV_PANEL) {
+        for (int r = 0; r < QKV_PANEL; r++) {
+            fine &= !(w[r] < -(float)QKV_Q10_MAX) || scales[r] == 1.0f;
+            w[r] *= scales[r];
+        }
     }
-    return least >= -(float)QKV_Q10_MAX;
+    return fine;
 }
 
 int qkv_matrix_finish(qkv_matrix *matrix) {
@@ -188,8 +181,10 @@ int qkv_matrix_finish(qkv_matrix *matrix) {
 
     if (matrix->form == QKV_FORM_Q10) return in_ten_bits(matrix);
     if (matrix->form == QKV_FORM_Q8) return in_eight_bits(matrix);
-    for (int32_t row = 0; row < matrix->rows; row++) {
-        if (matrix->scales[row] != 1.0f) fine &= scale_row(matrix, row); /* 1: floats as they came, of any size */
+    for (size_t row = 0; row < padded(matrix->rows); row += QKV_PANEL) {
+        int scaled = 0;
+        for (size_t r = row; r < row + QKV_PANEL; r++) scaled |= matrix->scales[r] != 1.0f;
+        if (scaled) fine &= scale_panel(matrix->f32 + row * (size_t)matrix->cols, matrix->scales + row, matrix->cols);
     }
     return fine;
 }

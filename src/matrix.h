@@ -11,9 +11,8 @@
 
 #include "arena.h"
 #include "kernels/kernels.h"
+#include "planes.h"
 #include "qkv.h"
-
-#define QKV_SPARE_ROWS 8 /* rows of floats that qkv_matrix_rows wants as spare room */
 
 typedef enum qkv_form { QKV_FORM_F32, QKV_FORM_Q10, QKV_FORM_Q8, QKV_FORM_WIDE } qkv_form;
 
@@ -41,8 +40,9 @@ void qkv_packed_take(qkv_packed *packed, qkv_arena *arena, int32_t rows, int32_t
 /* 1 when rows of this plane can be packed: floats always; of the integer planes those that lose nothing. */
 int qkv_matrix_takes(const qkv_matrix *matrix, qkv_plane plane);
 
-/* Packs rows [row0, row0 + rows); data as in qkv_model_rows. spare: [8, cols] floats. */
-void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare);
+/* Packs rows [row0, row0 + rows); data as in qkv_model_rows. */
+void qkv_matrix_rows(qkv_matrix *matrix, qkv_plane plane, int32_t row0, int32_t rows, const void *data,
+                     qkv_spare spare);
 /* After the last row: floats that hold integers are multiplied by their scales. 0 when one of ten bits is -512 or
  * one of a q8 matrix -128. */
 int qkv_matrix_finish(qkv_matrix *matrix);

@@ -31,8 +31,8 @@ struct qkv_model {
     qkv_matrix head_dense;
     qkv_norm head_norm;
     qkv_matrix head;
-    int32_t *taken; /* rows taken, [slots, stored_layers, 5]: floats, q10_high, q10_low, q8, scales */
-    float *spare;   /* [8, widest row], for conversions while loading */
+    int32_t *taken;  /* rows taken, [slots, stored_layers, 5]: floats, q10_high, q10_low, q8, scales */
+    qkv_spare spare; /* for conversions while loading */
 };
 
 /* The weights of layer l. */

@@ -97,12 +97,13 @@ static int32_t widest_row(const qkv_config *c) {
 static void lay_out(qkv_model *model, qkv_arena *arena) {
     const qkv_config *c = &model->config;
     const qkv_form form = form_of(model->precision);
-    const size_t stored = (size_t)c->stored_layers;
+    const size_t stored = (size_t)c->stored_layers, widest = (size_t)widest_row(c);
     qkv_layer measured;
 
     model->layers = qkv_arena_take(arena, stored, sizeof(qkv_layer));
     model->taken = qkv_arena_take(arena, (size_t)QKV_SLOT_COUNT * stored * TAKEN, sizeof(int32_t));
-    model->spare = qkv_arena_take(arena, (size_t)widest_row(c) * QKV_SPARE_ROWS, sizeof(float));
+    model->spare.floats = qkv_arena_take(arena, widest * QKV_SPARE_ROWS, sizeof(float));
+    model->spare.integers = qkv_arena_take(arena, widest * QKV_SPARE_ROWS, sizeof(int16_t));
     take_lists(model, arena);
     take_embeddings(model, arena, form);
     for (int32_t l = 0; l < c->stored_layers && !arena->overflow; l++) {

@@ -3,9 +3,6 @@
 #include "ggml_blocks.h"
 #include "kernels/kernels.h"
 
-/* Adding it to a float of magnitude below 2^22 rounds to the nearest integer, ties to even. */
-#define ROUND_MAGIC 12582912.0f
-
 int qkv_plane_is_float(qkv_plane plane) {
     return plane != QKV_PLANE_Q10_HIGH && plane != QKV_PLANE_Q10_LOW && plane != QKV_PLANE_Q8 &&
            plane != QKV_PLANE_SCALE;
@@ -41,22 +38,17 @@ void qkv_floats(float *y, qkv_plane plane, const void *data, int32_t n) {
     }
 }
 
-float qkv_quantise_row(float *q, const float *x, int32_t n, int32_t most) {
-    const float bound = (float)most;
-    float largest = 0.0f;
-    int finite = 1;
+float qkv_quantise_row(int16_t *q, const float *x, int32_t n, int32_t most) {
+    float least = 0.0f;
+    const float top = qkv_range_f32(&least, x, n, 1.0f); /* of NaN and +infinity: NaN; of -infinity `least` tells */
+    const int finite = top - top == 0.0f && least - least == 0.0f;
+    const float scale = finite ? (top > -least ? top : -least) / (float)most : __builtin_nanf("");
 
-    for (int32_t i = 0; i < n; i++) {
-        const float magnitude = __builtin_fabsf(x[i]);
-        if (!(magnitude <= 3.402823466e38f)) finite = 0;
-        if (magnitude > largest) largest = magnitude;
-    }
-    const float scale = largest / bound;
-    for (int32_t i = 0; i < n; i++) {
-        float rounded = finite && scale > 0.0f ? (x[i] / scale + ROUND_MAGIC) - ROUND_MAGIC : 0.0f;
-        if (rounded > bound) rounded = bound; /* a denormal scale is inexact */
-        if (rounded < -bound) rounded = -bound;
-        q[i] = rounded;
-    }
-    return finite ? scale : __builtin_nanf("");
+    qkv_quantize_f32(q, x, n, scale, most);
+    return scale;
+}
+
+void qkv_integers(int16_t *q, qkv_plane plane, const void *data, int32_t n) {
+    if (plane == QKV_PLANE_Q10_LOW) qkv_widen_low(q, data, n);
+    else qkv_widen_i8(q, data, n, plane == QKV_PLANE_Q10_HIGH ? 4 : 1);
 }

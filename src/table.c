@@ -22,26 +22,16 @@ int qkv_table_takes(const qkv_table *table, qkv_plane plane) {
     return plane == table->form || (plane == QKV_PLANE_Q10_LOW && table->form == QKV_PLANE_Q10_HIGH);
 }
 
-static void quantise_row(qkv_table *table, int32_t row, float *q) {
+static void quantise_row(qkv_table *table, int32_t row, qkv_spare spare) {
+    const int is_q8 = table->form == QKV_PLANE_Q8;
+    const size_t low = (size_t)row * qkv_plane_row_bytes(QKV_PLANE_Q10_LOW, table->cols);
     int8_t *high = (int8_t *)table->values + (size_t)row * (size_t)table->cols;
 
-    if (table->form == QKV_PLANE_Q8) {
-        table->scales[row] = qkv_quantise_row(q, q, table->cols, QKV_Q8_MAX);
-        for (int32_t i = 0; i < table->cols; i++) high[i] = (int8_t)q[i];
-        return;
-    }
-    const size_t low_bytes = qkv_plane_row_bytes(QKV_PLANE_Q10_LOW, table->cols);
-    uint8_t *low = table->low + (size_t)row * low_bytes;
-    table->scales[row] = qkv_quantise_row(q, q, table->cols, QKV_Q10_MAX);
-    __builtin_memset(low, 0, low_bytes);
-    for (int32_t i = 0; i < table->cols; i++) {
-        const int value = (int)q[i];
-        high[i] = (int8_t)((value - (value & 3)) / 4);
-        low[i / 4] = (uint8_t)(low[i / 4] | (value & 3) << (2 * (i % 4)));
-    }
+    table->scales[row] = qkv_quantise_row(spare.integers, spare.floats, table->cols, is_q8 ? QKV_Q8_MAX : QKV_Q10_MAX);
+    qkv_split_i16(high, is_q8 ? NULL : table->low + low, spare.integers, table->cols);
 }
 
-void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare) {
+void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t rows, const void *data, qkv_spare spare) {
     const size_t first = (size_t)row0, count = (size_t)rows;
     const size_t bytes = qkv_plane_row_bytes(plane, table->cols);
     const unsigned char *row = data;
@@ -59,7 +49,7 @@ void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t row
         }
     } else {
         for (int32_t r = 0; r < rows; r++, row += bytes) {
-            qkv_floats(spare, plane, row, table->cols);
+            qkv_floats(spare.floats, plane, row, table->cols);
             quantise_row(table, row0 + r, spare);
         }
     }

@@ -4,6 +4,7 @@
 #define QKV_TABLE_H
 
 #include "arena.h"
+#include "planes.h"
 #include "qkv.h"
 
 /* [rows, cols] as float, half, bfloat16, q10 (high, low and scales) or q8 (integers and scales). */
@@ -20,8 +21,8 @@ void qkv_table_take(qkv_table *table, qkv_arena *arena, qkv_plane form, int32_t 
 /* 1 when rows of this plane can be taken: the form's own planes, and whatever becomes floats where those can be kept. */
 int qkv_table_takes(const qkv_table *table, qkv_plane plane);
 
-/* Puts rows [row0, row0 + rows); data as in qkv_model_rows. spare: [cols] floats. */
-void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t rows, const void *data, float *spare);
+/* Puts rows [row0, row0 + rows); data as in qkv_model_rows. */
+void qkv_table_rows(qkv_table *table, qkv_plane plane, int32_t row0, int32_t rows, const void *data, qkv_spare spare);
 
 /* y[cols] = row `row` of the table. */
 void qkv_table_row(const qkv_table *table, int32_t row, float *y);

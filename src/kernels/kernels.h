@@ -22,11 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QKV_PANEL 8     /* output columns of a W panel */
-#define QKV_ROWS_MAX 6  /* rows of the largest block */
-#define QKV_Q10_MAX 511 /* largest magnitude of a 10-bit weight */
-#define QKV_Q8_MAX 127  /* of an 8-bit one that is quantised here; a file's may be -128 */
-#define QKV_CHUNK 1536  /* inputs whose products an int32 can sum */
+#define QKV_PANEL 8      /* output columns of a W panel */
+#define QKV_PANEL_STEP 8 /* columns that integers are put into a W panel by */
+#define QKV_ROWS_MAX 6   /* rows of the largest block */
+#define QKV_Q10_MAX 511  /* largest magnitude of a 10-bit weight */
+#define QKV_Q8_MAX 127   /* of an 8-bit one that is quantised here; a file's may be -128 */
+#define QKV_CHUNK 1536   /* inputs whose products an int32 can sum */
 
 /* Rows of the next block when `left` rows are left: fives, with fours and sixes so that no block of one to three rows
  * remains beside others where it can be helped. */
@@ -74,6 +75,13 @@ typedef struct qkv_gemm {
  *
  * weights_f32: puts rows [row0, row0 + rows) of x into W panels whose panel_stride is k * 8 (column n = row n of x).
  *
+ * quantize_f32: q[i] = x[i] / scale rounded to nearest even, at most `most` either way; |x / scale| < 2^22. All 0 where
+ *   scale is not above 0.
+ * split_i16: the planes of q10, q = 4 high + low, the low bits of four in a byte; low NULL: high = q.
+ * widen_i8: q = x * factor.   widen_low: q = the low bits.
+ * panel_q10, panel_q8, panel_f32: adds the integers of eight rows q [8, q_stride] to one W panel of k columns, a multiple of
+ *   QKV_PANEL_STEP.
+ *
  * scale_f32: y[i] = x[i] * scale + bias[i] (bias NULL: no addition; bias -infinity: y is -infinity whatever x is).
  *   Returns the largest y, -infinity when n = 0 or all are; NaN when any y is NaN or +infinity. y may be x.
  *
@@ -103,7 +111,8 @@ typedef struct qkv_gemm {
  * mul_rows_f32: y[m, i] *= factors[m]; returns whether all of them are finite now.
  * entropy_f32: -sum of p ln p in nats, 0 ln 0 = 0; p zero or normal and positive; NaN gives NaN.
  * dot_f32: sum of x * y.   from_f16, from_bf16: exact.   from_q10: y[i] = (4 * high[i] + low 2 bits) * scale.
- * from_q8: y[i] = q[i] * scale. */
+ * from_q8: y[i] = q[i] * scale.
+ * decode_blocks: see ggml_blocks.h; format: 0 q4_0, 1 q4_1, 2 q5_0, 3 q5_1, 4 q8_0, 5 q4_k, 6 q5_k, 7 q6_k. */
 #define KERNEL(result, name, parameters)   \
     result qkv_##name##_scalar parameters; \
     result qkv_##name##_simd parameters;
@@ -122,6 +131,13 @@ typedef struct qkv_gemm {
 #define qkv_gemm_q10 QKV_PICK(gemm_q10)
 #define qkv_gemm_q8 QKV_PICK(gemm_q8)
 #define qkv_weights_f32 QKV_PICK(weights_f32)
+#define qkv_quantize_f32 QKV_PICK(quantize_f32)
+#define qkv_split_i16 QKV_PICK(split_i16)
+#define qkv_widen_i8 QKV_PICK(widen_i8)
+#define qkv_widen_low QKV_PICK(widen_low)
+#define qkv_panel_q10 QKV_PICK(panel_q10)
+#define qkv_panel_q8 QKV_PICK(panel_q8)
+#define qkv_panel_f32 QKV_PICK(panel_f32)
 #define qkv_scale_f32 QKV_PICK(scale_f32)
 #define qkv_range_f32 QKV_PICK(range_f32)
 #define qkv_softcap_f32 QKV_PICK(softcap_f32)
@@ -142,5 +158,6 @@ typedef struct qkv_gemm {
 #define qkv_from_bf16 QKV_PICK(from_bf16)
 #define qkv_from_q10 QKV_PICK(from_q10)
 #define qkv_from_q8 QKV_PICK(from_q8)
+#define qkv_decode_blocks QKV_PICK(decode_blocks)
 
 #endif

@@ -44,6 +44,12 @@ static void fill(byte_source *from, uint8_t *data, size_t bytes) {
         data[i] = from->left ? (uint8_t)take_byte(from) : (uint8_t)(stream_next(&state) >> 24);
 }
 
+static qkv_spare take_spare(int32_t cols, int rows) {
+    const size_t count = (size_t)cols * (size_t)rows;
+
+    return (qkv_spare){exactly(count * sizeof(float)), exactly(count * sizeof(int16_t))};
+}
+
 static void check_matrix(qkv_form form, qkv_plane plane, int32_t rows, int32_t cols, int32_t first, const uint8_t *data,
                          const float *want) {
     static const int32_t most[] = {0, QKV_Q10_MAX, QKV_Q8_MAX, QKV_Q10_MAX};
@@ -54,7 +60,8 @@ static void check_matrix(qkv_form form, qkv_plane plane, int32_t rows, int32_t c
     qkv_matrix_take(&matrix, &measure, form, rows, cols, 1);
     void *memory = exactly(measure.used);
     qkv_arena arena = qkv_arena_over(memory, measure.used);
-    float *spare = exactly((size_t)cols * QKV_SPARE_ROWS * sizeof(float)), *row = exactly((size_t)cols * sizeof(float));
+    const qkv_spare spare = take_spare(cols, QKV_SPARE_ROWS);
+    float *row = exactly((size_t)cols * sizeof(float));
     qkv_matrix_take(&matrix, &arena, form, rows, cols, 1);
     qkv_matrix_clear(&matrix);
     qkv_matrix_rows(&matrix, plane, 0, first, data, spare);
@@ -66,7 +73,8 @@ static void check_matrix(qkv_form form, qkv_plane plane, int32_t rows, int32_t c
         PROMISE(form == QKV_FORM_F32 ? same(row, of_row, cols) : is_rounded(row, of_row, cols, most[form]));
     }
     free(row);
-    free(spare);
+    free(spare.floats);
+    free(spare.integers);
     free(memory);
 }
 
@@ -78,7 +86,8 @@ static void check_table(qkv_plane form, qkv_plane plane, int32_t rows, int32_t c
     qkv_table_take(&table, &measure, form, rows, cols);
     void *memory = exactly(measure.used);
     qkv_arena arena = qkv_arena_over(memory, measure.used);
-    float *spare = exactly((size_t)cols * sizeof(float)), *row = exactly((size_t)cols * sizeof(float));
+    const qkv_spare spare = take_spare(cols, 1);
+    float *row = exactly((size_t)cols * sizeof(float));
     qkv_table_take(&table, &arena, form, rows, cols);
     if (qkv_table_takes(&table, plane)) {
         const int32_t most = form == QKV_PLANE_Q8 ? QKV_Q8_MAX : QKV_Q10_MAX;
@@ -91,7 +100,8 @@ static void check_table(qkv_plane form, qkv_plane plane, int32_t rows, int32_t c
         }
     }
     free(row);
-    free(spare);
+    free(spare.floats);
+    free(spare.integers);
     free(memory);
 }
 

@@ -287,9 +287,9 @@ export const MODEL_MUTANTS = [
   {
     part: 'planes',
     test: 'planes_test',
-    breaks: 'low bits are taken for all of a weight',
-    file: 'matrix.c',
-    line: 'if (plane == QKV_PLANE_Q10_LOW) return qkv_low_bits(row, k);',
-    becomes: 'if (plane == QKV_PLANE_Q10_LOW) return 4 * qkv_low_bits(row, k);',
+    breaks: 'high bits are taken for all of a weight',
+    file: 'planes.c',
+    line: 'else qkv_widen_i8(q, data, n, plane == QKV_PLANE_Q10_HIGH ? 4 : 1);',
+    becomes: 'else qkv_widen_i8(q, data, n, plane == QKV_PLANE_Q10_HIGH ? 1 : 1);',
   },
 ];

@@ -100,3 +100,122 @@ void test_from_q8(void) {
         release(simd, "from_q8");
     }
 }
+
+/* Halves at the bounds of each integer, a scale that is no number, and one that is so small that quotients are clamped. */
+void test_quantize_f32(void) {
+    static const float scales[] = {0.0123f, 1.0f, 3e-39f, 1e30f, 0.0f, NAN};
+
+    for (int n = 0; n < 300; n += n < 40 ? 1 : 37) {
+        float *x = guarded((size_t)n, 4, n % 4);
+        int16_t *scalar = guarded((size_t)n, 2, n % 8), *simd = guarded((size_t)n, 2, (n + 1) % 8);
+
+        for (size_t s = 0; s < COUNT(scales); s++) {
+            const int most = s % 2 ? QKV_Q8_MAX : QKV_Q10_MAX;
+            for (int i = 0; i < n; i++) x[i] = ((float)(i % 1030 - 515) + (float)(i % 3) * 0.5f) * scales[s];
+            qkv_quantize_f32_scalar(scalar, x, n, scales[s], most);
+            qkv_quantize_f32_simd(simd, x, n, scales[s], most);
+            CHECK(n == 0 || memcmp(scalar, simd, (size_t)n * 2) == 0, "quantize_f32: twins differ, n %d", n);
+            for (int i = 0; i < n; i++) {
+                const double exact = scales[s] > 0.0f ? nearbyint((double)(x[i] / scales[s])) : 0.0;
+                const double want = fmax(-most, fmin(most, exact));
+                CHECK(simd[i] == want, "quantize_f32: %g at scale %g became %d", (double)x[i], (double)scales[s],
+                      simd[i]);
+            }
+        }
+        release(x, "quantize_f32");
+        release(scalar, "quantize_f32");
+        release(simd, "quantize_f32");
+    }
+}
+
+void test_split_i16(void) {
+    for (int n = 0; n < 1100; n += n < 68 ? 1 : 101) {
+        const size_t count = (size_t)n, lows = (count + 3) / 4;
+        int16_t *q = guarded(count, 2, n % 8), *back = guarded(count, 2, n % 3), *two = guarded(count, 2, n % 5);
+        int8_t *scalar = guarded(count, 1, n % 16), *simd = guarded(count, 1, n % 7);
+        uint8_t *scalar_low = guarded(lows, 1, n % 3), *simd_low = guarded(lows, 1, n % 5);
+        bool same = true;
+
+        for (int i = 0; i < n; i++) q[i] = (int16_t)((i * 37 + n) % 1023 - 511);
+        qkv_split_i16_scalar(scalar, scalar_low, q, n);
+        qkv_split_i16_simd(simd, simd_low, q, n);
+        same = n == 0 || (memcmp(scalar, simd, count) == 0 && memcmp(scalar_low, simd_low, lows) == 0);
+        CHECK(same, "split_i16: twins differ, n %d", n);
+        qkv_widen_i8_simd(back, simd, n, 4);
+        qkv_widen_low_simd(two, simd_low, n);
+        for (int i = 0; i < n; i++) CHECK(back[i] + two[i] == q[i], "split_i16: q[%d] of %d, %d", i, n, q[i]);
+        if (n % 4 > 0) CHECK(simd_low[lows - 1] >> 2 * (n % 4) == 0, "split_i16: bits that belong to nothing, n %d", n);
+        for (int i = 0; i < n; i++) q[i] = (int16_t)((i * 37 + n) % 255 - 127);
+        qkv_split_i16_scalar(scalar, NULL, q, n);
+        qkv_split_i16_simd(simd, NULL, q, n);
+        for (int i = 0; i < n; i++) CHECK(simd[i] == q[i] && scalar[i] == q[i], "split_i16: q8[%d] of %d", i, n);
+        release(q, "split_i16");
+        release(back, "split_i16");
+        release(two, "split_i16");
+        release(scalar, "split_i16");
+        release(simd, "split_i16");
+        release(scalar_low, "split_i16");
+        release(simd_low, "split_i16");
+    }
+}
+
+void test_widen_i8(void) {
+    for (int n = 0; n < 300; n++) {
+        int8_t *x = guarded((size_t)n, 1, n % 16);
+        int16_t *scalar = guarded((size_t)n, 2, n % 8), *simd = guarded((size_t)n, 2, n % 7);
+
+        for (int i = 0; i < n; i++) x[i] = (int8_t)(i % 256 - 128);
+        for (int factor = 1; factor <= 4; factor += 3) {
+            qkv_widen_i8_scalar(scalar, x, n, factor);
+            qkv_widen_i8_simd(simd, x, n, factor);
+            for (int i = 0; i < n; i++) {
+                CHECK(simd[i] == x[i] * factor && scalar[i] == simd[i], "widen_i8: %d became %d", x[i], simd[i]);
+            }
+        }
+        release(x, "widen_i8");
+        release(scalar, "widen_i8");
+        release(simd, "widen_i8");
+    }
+}
+
+void test_widen_low(void) {
+    for (int n = 0; n < 300; n++) {
+        const size_t lows = ((size_t)n + 3) / 4;
+        uint8_t *low = guarded(lows, 1, n % 16);
+        int16_t *scalar = guarded((size_t)n, 2, n % 8), *simd = guarded((size_t)n, 2, n % 7);
+
+        for (size_t i = 0; i < lows; i++) low[i] = (uint8_t)random_bits();
+        qkv_widen_low_scalar(scalar, low, n);
+        qkv_widen_low_simd(simd, low, n);
+        for (int i = 0; i < n; i++) {
+            const int want = low[i / 4] / (1 << i % 4 * 2) % 4;
+            CHECK(simd[i] == want && scalar[i] == want, "widen_low: q[%d] of %d is %d", i, n, simd[i]);
+        }
+        release(low, "widen_low");
+        release(scalar, "widen_low");
+        release(simd, "widen_low");
+    }
+}
+
+/* Any bytes are blocks; what they stand for is checked against the reference by ggml_blocks_test. */
+void test_decode_blocks(void) {
+    static const int values[] = {32, 32, 32, 32, 32, 256, 256, 256}, sizes[] = {18, 20, 22, 24, 34, 144, 176, 210};
+
+    for (int format = 0; format < 8; format++) {
+        for (int blocks = 0; blocks < 20; blocks++) {
+            const size_t bytes = (size_t)(blocks * sizes[format]), n = (size_t)(blocks * values[format]);
+            uint8_t *x = guarded(bytes, 1, blocks % 16);
+            float *scalar = guarded(n, 4, blocks % 4), *simd = guarded(n, 4, (blocks + 1) % 4);
+
+            for (size_t i = 0; i < bytes; i++) x[i] = (uint8_t)random_bits();
+            qkv_decode_blocks_scalar(scalar, x, blocks, format);
+            qkv_decode_blocks_simd(simd, x, blocks, format);
+            CHECK(check_same_bits(scalar, simd, n), "decode_blocks: twins differ, format %d, %d blocks", format,
+                  blocks);
+            digest(simd, n);
+            release(x, "decode_blocks");
+            release(scalar, "decode_blocks");
+            release(simd, "decode_blocks");
+        }
+    }
+}

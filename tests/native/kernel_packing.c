@@ -79,6 +79,94 @@ void test_weights_f32(void) {
     }
 }
 
+/* Eight rows of integers, those of both calls added up. value: what lies in the panel for column i of row r. */
+typedef struct panel_case {
+    int k;
+    size_t stride;
+    int16_t *q;
+} panel_case;
+
+static panel_case make_panel_case(int k, int most) {
+    const panel_case c = {k, (size_t)k + 3, guarded(((size_t)k + 3) * QKV_PANEL, 2, k / 8 % 8)};
+
+    for (size_t i = 0; i < c.stride * QKV_PANEL; i++)
+        c.q[i] = (int16_t)((int)(random_bits() % (2u * (unsigned)most + 1)) - most);
+    return c;
+}
+
+static size_t pair_place(int i, int r) {
+    return (size_t)(i / 2 * QKV_PANEL + r) * 2 + (size_t)(i % 2);
+}
+
+void test_panel_q10(void) {
+    for (int k = 0; k <= 72; k += QKV_PANEL_STEP) {
+        const panel_case c = make_panel_case(k, 255);
+        const size_t count = (size_t)k * QKV_PANEL;
+        int16_t *scalar = guarded(count, 2, 2), *simd = guarded(count, 2, 3);
+
+        for (size_t i = 0; i < count; i++) scalar[i] = simd[i] = 0;
+        for (int call = 0; call < 2; call++) {
+            qkv_panel_q10_scalar(scalar, c.q, c.stride, k);
+            qkv_panel_q10_simd(simd, c.q, c.stride, k);
+        }
+        for (int i = 0; i < k; i++) {
+            for (int r = 0; r < QKV_PANEL; r++) {
+                const int want = 2 * c.q[(size_t)r * c.stride + (size_t)i];
+                CHECK(scalar[pair_place(i, r)] == want && simd[pair_place(i, r)] == want, "panel_q10: row %d, k %d", r,
+                      i);
+            }
+        }
+        release(c.q, "panel_q10");
+        release(scalar, "panel_q10");
+        release(simd, "panel_q10");
+    }
+}
+
+void test_panel_q8(void) {
+    for (int k = 0; k <= 72; k += QKV_PANEL_STEP) {
+        const panel_case c = make_panel_case(k, 128);
+        const size_t count = (size_t)k * QKV_PANEL;
+        int8_t *scalar = guarded(count, 1, 2), *simd = guarded(count, 1, 3);
+
+        for (size_t i = 0; i < c.stride * QKV_PANEL; i++) c.q[i] = c.q[i] == 128 ? -128 : c.q[i];
+        for (size_t i = 0; i < count; i++) scalar[i] = simd[i] = 0;
+        qkv_panel_q8_scalar(scalar, c.q, c.stride, k);
+        qkv_panel_q8_simd(simd, c.q, c.stride, k);
+        for (int i = 0; i < k; i++) {
+            for (int r = 0; r < QKV_PANEL; r++) {
+                const int want = c.q[(size_t)r * c.stride + (size_t)i];
+                CHECK(scalar[pair_place(i, r)] == want && simd[pair_place(i, r)] == want, "panel_q8: row %d, k %d", r,
+                      i);
+            }
+        }
+        release(c.q, "panel_q8");
+        release(scalar, "panel_q8");
+        release(simd, "panel_q8");
+    }
+}
+
+void test_panel_f32(void) {
+    for (int k = 0; k <= 72; k += QKV_PANEL_STEP) {
+        const panel_case c = make_panel_case(k, 511);
+        const size_t count = (size_t)k * QKV_PANEL;
+        float *scalar = guarded(count, 4, 2), *simd = guarded(count, 4, 3);
+
+        for (size_t i = 0; i < count; i++) scalar[i] = simd[i] = 1.0f;
+        qkv_panel_f32_scalar(scalar, c.q, c.stride, k);
+        qkv_panel_f32_simd(simd, c.q, c.stride, k);
+        CHECK(check_same_bits(scalar, simd, count), "panel_f32: twins differ, k %d", k);
+        for (int i = 0; i < k; i++) {
+            for (int r = 0; r < QKV_PANEL; r++) {
+                const float want = 1.0f + (float)c.q[(size_t)r * c.stride + (size_t)i];
+                CHECK(simd[i * QKV_PANEL + r] == want, "panel_f32: row %d, k %d", r, i);
+            }
+        }
+        release(c.q, "panel_f32");
+        release(scalar, "panel_f32");
+        release(simd, "panel_f32");
+    }
+}
+
 /* Row m of a packed block, as integers, against the row it came from. */
 static void check_integer_row(const int16_t *block, int size, int r, float scale, const float *x, int k, int amax) {
     float largest = 0.0f;
