@@ -122,6 +122,10 @@ int32_t qkv_pool_lost(void) {
 
 void qkv_pool_set_slots(int32_t slots) {
     pool.slots = slots < 1 ? 1 : slots > QKV_SLOTS_MAX ? QKV_SLOTS_MAX : slots;
+    /* Workers that were ended from outside have counted themselves as whatever they were last. */
+    set(&pool.left, 0);
+    set(&pool.workers, 0);
+    set(&pool.sleepers, 0);
     set(&pool.closed, 0);
     set(&pool.trapped, 0);
 }

@@ -27,7 +27,8 @@ int32_t qkv_pool_parts(int32_t most, double work);
 /* Does all parts. After a thread was lost in the middle of one the region is left unfinished, see qkv_pool_lost. */
 void qkv_pool_run(qkv_part *part, const void *region, int32_t parts, double work);
 
-/* Opens the pool with 1 .. QKV_SLOTS_MAX slots; before any model, run or scratch is laid out, and with no worker in it. */
+/* Opens the pool with 1 .. QKV_SLOTS_MAX slots and no worker, those of before having left or been ended from outside. Models,
+ * runs and scratch are laid out for so many: once some are there, the number stays. */
 void qkv_pool_set_slots(int32_t slots);
 /* A worker's life, from its start to qkv_pool_close. slot: 1 .. slots - 1, each for one worker. */
 void qkv_pool_work(int32_t slot);

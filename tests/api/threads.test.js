@@ -243,7 +243,7 @@ async function forwardUntilStopped(model, ids) {
   }
 }
 
-test('a thread that stops in the middle of its work is an error, not a hang; then one thread goes on', async () => {
+test('a thread that stops in the middle of its work is an error, not a hang; the next call has all threads again', async () => {
   const ids = randomIds(seeded(2), 128, 30_000);
   const { result: engine } = await watchWorkers(() => init({ threads: 2 }), { isSilent: true });
   const model = await loadModel(BUNDLED, { engine });
@@ -253,9 +253,68 @@ test('a thread that stops in the middle of its work is an error, not a hang; the
   );
   assert.equal(engine.info.threads, 1);
   const alone = await loadModel(BUNDLED);
-  const [actual, expected] = [await model.forward({ ids }), await alone.forward({ ids })];
-  assertSameBits((await actual.hidden(6)).data, (await expected.hidden(6)).data, 'the next call');
+  const expected = (await (await alone.forward({ ids })).hidden(6)).data;
+  const used = engine.memory().used;
+  for (let i = 0; i < 3; i++) {
+    const run = await model.forward({ ids });
+    assert.equal(engine.info.threads, 2);
+    assertSameBits((await run.hidden(6)).data, expected, 'the next call');
+    run.dispose();
+  }
+  assert.equal(engine.memory().used, used);
   engine.dispose();
+});
+
+test('a thread that was lost between calls is replaced by the next one, be it an operator', async () => {
+  const { result: engine, workers: first } = await watchWorkers(() => init({ threads: 3 }));
+  const model = await loadModel(tinyFiles(), { engine });
+  const forward = () => model.forward({ ids: [1, 2] });
+  await first[0].terminate();
+  assert.equal(engine.info.threads, 2);
+  const { workers: second } = await watchWorkers(forward);
+  assert.deepEqual([second.length, engine.info.threads], [2, 3]);
+  assert.equal((await watchWorkers(forward)).workers.length, 0);
+  await second[1].terminate();
+  const { workers: third } = await watchWorkers(async () => {
+    const tensor = { data: new Float32Array(8), shape: [1, 1, 2, 4] };
+    scaledDotProductAttention(engine, { query: tensor, key: tensor, value: tensor });
+    await loadModel(tinyFiles(), { engine });
+  });
+  assert.deepEqual([third.length, engine.info.threads], [2, 3]);
+  engine.dispose();
+});
+
+test('where no thread comes back, one goes on, and an engine that ends meanwhile leaves none', async () => {
+  const ids = randomIds(seeded(2), 20, 73);
+  const { result: engine, workers } = await watchWorkers(() => init({ threads: 2 }));
+  const model = await loadModel(tinyFiles(), { engine });
+  const builtin = process.getBuiltinModule('node:worker_threads');
+  const Original = builtin.Worker;
+  await workers[0].terminate();
+  builtin.Worker = class extends Original {
+    constructor() {
+      super('throw new Error("never evaluated")', { eval: false });
+    }
+  };
+  try {
+    await model.forward({ ids });
+    assert.equal(engine.info.threads, 1);
+  } finally {
+    builtin.Worker = Original;
+  }
+  assert.equal((await watchWorkers(() => model.forward({ ids }))).workers.length, 0);
+  engine.dispose();
+
+  const { result: other, workers: first } = await watchWorkers(() => init({ threads: 2 }));
+  const second = await loadModel(tinyFiles(), { engine: other });
+  await first[0].terminate();
+  const { workers: late } = await watchWorkers(async () => {
+    const running = second.forward({ ids });
+    await new Promise((resolve) => setImmediate(resolve));
+    other.dispose();
+    await assert.rejects(running, qkvError('disposed'));
+  });
+  await Promise.all(late.filter(({ threadId }) => threadId > 0).map(ending));
 });
 
 test('a thread that traps ends the instance at once, as any trap does; the next model gets a new one', async () => {
@@ -293,6 +352,7 @@ test('a thread that is terminated while the model computes: a result or an error
     await gone;
     assert.equal(engine.info.threads, error ? 1 : 2);
     const run = await model.forward({ ids });
+    assert.equal(engine.info.threads, 3);
     assertSameBits((await run.hidden(6)).data, expected, 'afterwards');
     engine.dispose();
   }

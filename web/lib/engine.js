@@ -5,7 +5,7 @@
 import { parseDescription } from './describe.js';
 import { QkvError } from './errors.js';
 import { createHeap } from './heap.js';
-import { endsAtOnce, mayWait, startPool } from './pool.js';
+import { createPool, endsAtOnce, mayWait } from './pool.js';
 
 /** The ABI number of qkv.h this library was written for. */
 export const ABI = 2;
@@ -85,7 +85,10 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
     call('qkv_free', call('qkv_alloc', 1));
     call('qkv_heap_limit', limit);
   }
-  if (isShared && plan && plan.threads > 1 && mayWait()) pool = await startPool({ module, memory, call, plan });
+  if (isShared && plan && plan.threads > 1 && mayWait()) {
+    pool = createPool({ module, memory, call, plan });
+    await pool.start();
+  }
 
   /**
    * Throws what the engine says went wrong.
@@ -106,15 +109,16 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
   }
 
   /**
-   * What was being computed is incomplete; all else is as it was, once the thread is known to do nothing any more.
+   * What was being computed is incomplete; all else is as it was, once the thread is known to do nothing any more. The next
+   * call that can wait has all threads again.
    * @param {string} subject
    * @param {boolean} hasTrapped
    */
   function loseThread(subject, hasTrapped) {
     const goesOn = endsAtOnce() && !hasTrapped;
-    const fix = goesOn ? 'Try again: the engine goes on with one thread.' : 'Load the model again.';
+    const fix = goesOn ? 'Try again.' : 'Load the model again.';
     const error = new QkvError('crash', `A thread of the engine stopped in ${subject}`, { fix });
-    if (goesOn) endPool();
+    if (goesOn) pool?.close();
     else end(error);
     return error;
   }
@@ -186,6 +190,8 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
     available,
     isAlive: () => ended === null,
     threads: () => pool?.threads() ?? 1,
+    /** To be waited for before computing: starts threads for those that were lost; null when there is nothing to do. */
+    mend: () => pool?.mend() ?? null,
     end,
   };
   if (pool) forgotten.register(core, endPool);
@@ -327,10 +333,15 @@ export function compiledOf(engine) {
 }
 
 /**
- * The engine's core as it is, for calls that cannot wait: after a trap its calls say so.
+ * The engine's core as it is, for calls that cannot wait: after a trap its calls say so, and where threads were lost they
+ * come back in the meantime.
  * @param {Engine} engine
  */
-export const coreOf = (engine) => stateOf(engine).core;
+export function coreOf(engine) {
+  const { core } = stateOf(engine);
+  core.mend();
+  return core;
+}
 
 /**
  * The engine's core; a new one from the compiled module where the last one trapped.
@@ -340,5 +351,6 @@ export async function liveCore(engine) {
   const state = stateOf(engine);
   const { compiled, limit } = state;
   if (!state.core.isAlive()) state.core = await createCore(compiled.module, { limit, pool: compiled.pool });
+  await state.core.mend();
   return state.core;
 }

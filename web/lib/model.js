@@ -66,6 +66,14 @@ export function createModel({ core, pointer, info, limits, pause }) {
     if (isDisposed) throw new QkvError('disposed', 'This model was disposed', { fix: 'Load it again with loadModel.' });
   }
 
+  /** Waits where threads were lost, until there are others. */
+  async function ready() {
+    const mending = core.mend();
+    if (!mending) return;
+    await mending;
+    alive();
+  }
+
   /**
    * A run's memory, which goes with the run, with the model, or when what is to be made of it fails.
    * @param {RunRequest} request
@@ -131,6 +139,7 @@ export function createModel({ core, pointer, info, limits, pause }) {
    * @param {AbortSignal | undefined} signal
    */
   async function forward(request, isBatch, signal) {
+    await ready();
     const start = hold(request);
     try {
       const pass = createPass(signal);
@@ -272,6 +281,7 @@ export function createModel({ core, pointer, info, limits, pause }) {
       throwIfAborted(signal);
       const prompt = readPrompt(input, { ...limits, positions: info.maxTokens });
       const room = Math.min(most, info.maxTokens - prompt.ids.length);
+      await ready();
       try {
         const growing = createGrowing(prompt, room, signal);
         try {

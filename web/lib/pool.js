@@ -7,8 +7,8 @@ import { trusted } from './script_address.js';
 /** @typedef {import('./join_pool.js').Joining} Joining */
 /** @typedef {{ threads: number, address: string }} PoolPlan threads: the calling one included; address: of thread.js */
 /** @typedef {{ onMessage: (message: Entering) => void, onEnd: () => void }} Handlers */
-/** @typedef {{ send: (message: Joining) => void, end: () => void, release: () => void }} Thread */
-/** @typedef {Awaited<ReturnType<typeof startPool>>} Pool */
+/** @typedef {{ send: (message: Joining) => void, end: () => Promise<unknown>, release: () => void }} Thread end: settles when it is gone */
+/** @typedef {ReturnType<typeof createPool>} Pool */
 
 /** As in pool.h. */
 const MOST_THREADS = 16;
@@ -42,57 +42,127 @@ export const mayWait = () => typeof document === 'undefined';
 export const endsAtOnce = isNode;
 
 /**
- * Starts the threads and comes back when they are inside. There may be fewer than planned, down to none.
+ * One closure: threads come and go, and all of it is about who is there.
  * @param {object} parts
  * @param {WebAssembly.Module} parts.module
  * @param {WebAssembly.Memory} parts.memory
  * @param {(name: string, ...args: number[]) => number} parts.call of the first instance
  * @param {PoolPlan} parts.plan
  */
-export async function startPool({ module, memory, call, plan }) {
+export function createPool({ module, memory, call, plan }) {
   /** @type {Map<number, Thread>} */
   const members = new Map();
-  const slots = call('qkv_set_threads', plan.threads);
-  const starting = Array.from({ length: slots - 1 }, (_, index) => start(index + 1));
-  const started = await Promise.all(starting);
-  const inside = started.filter((entered) => entered).length;
-  // The message comes just before the thread is inside.
-  for (let tries = 0; call('qkv_workers') < inside && tries < PATIENCE_MILLISECONDS; tries++) await moment(1);
-  for (const thread of members.values()) thread.release();
+  /** Where the stack of each slot ends: whoever has the slot next has it. @type {Map<number, number>} */
+  const stacks = new Map();
+  /** @type {Promise<unknown>[]} threads on their way out */
+  let leaving = [];
+  /** How many are to be there beside the calling one: as many as could be started last. */
+  let wanted = 0;
+  let isEnded = false;
+  /** @type {Promise<void> | null} */
+  let mending = null;
+
+  /** Comes back when the threads are inside. There may be fewer than planned, down to none. */
+  async function start() {
+    const slots = call('qkv_set_threads', plan.threads);
+    const started = await Promise.all(Array.from({ length: slots - 1 }, (_, index) => join(index + 1)));
+    wanted = started.filter((entered) => entered).length;
+    if (isEnded) return;
+    // The message comes just before the thread is inside.
+    for (let tries = 0; call('qkv_workers') < wanted && tries < PATIENCE_MILLISECONDS; tries++) await moment(1);
+    for (const thread of members.values()) thread.release();
+  }
+
+  /** @param {number} slot */
+  function stackOf(slot) {
+    const known = stacks.get(slot);
+    if (known !== undefined) return known;
+    const lowest = call('qkv_alloc', STACK_BYTES) >>> 0;
+    if (lowest !== 0) stacks.set(slot, lowest + STACK_BYTES);
+    return stacks.get(slot) ?? 0;
+  }
 
   /**
    * @param {number} slot
    * @returns {Promise<boolean>} whether it is inside
    */
-  function start(slot) {
-    const stack = call('qkv_alloc', STACK_BYTES) >>> 0;
+  function join(slot) {
+    const stack = stackOf(slot);
     if (stack === 0) return Promise.resolve(false);
     return new Promise((resolve) => {
-      const leave = () => {
-        members.delete(slot);
-        resolve(false);
-      };
       try {
-        const thread = spawn(plan.address, { onMessage: () => resolve(true), onEnd: leave });
+        const thread = spawn(plan.address, {
+          onMessage: () => resolve(true),
+          onEnd() {
+            leave(slot, thread);
+            resolve(false);
+          },
+        });
         members.set(slot, thread);
-        thread.send({ module, memory, slot, stack: stack + STACK_BYTES });
+        thread.send({ module, memory, slot, stack });
         moment(PATIENCE_MILLISECONDS).then(() => resolve(false));
       } catch {
         // No worker may be started here; one thread is enough for the same numbers.
-        leave();
+        resolve(false);
       }
     });
   }
 
+  /**
+   * @param {number} slot
+   * @param {Thread} thread
+   */
+  function leave(slot, thread) {
+    if (members.get(slot) !== thread) return;
+    members.delete(slot);
+    leaving.push(thread.end());
+  }
+
+  function close() {
+    call('qkv_close_pool');
+    for (const [slot, thread] of members) leave(slot, thread);
+  }
+
+  /** All threads anew: what one that is gone has counted in the shared memory is not known. */
+  async function startAgain() {
+    close();
+    const gone = Promise.all(leaving).then(() => true);
+    if (!(await Promise.race([gone, moment(PATIENCE_MILLISECONDS).then(() => false)]))) {
+      wanted = 0;
+      return;
+    }
+    leaving = [];
+    if (!isEnded) await start();
+    if (isEnded) for (const [slot, thread] of members) leave(slot, thread);
+  }
+
   return {
+    start,
+
     /** How many compute, the calling one included. */
     threads: () => 1 + members.size,
 
-    /** @param {() => void} close lets the threads out of wasm, should they look */
-    end(close) {
-      close();
-      for (const thread of members.values()) thread.end();
-      members.clear();
+    /** Lets the threads out of wasm, should they look, and ends them; whatever is computed before mend is by the caller. */
+    close,
+
+    /** Starts threads for those that were lost; null when all are there. Never rejects. */
+    mend() {
+      if (isEnded || members.size >= wanted || !endsAtOnce()) return mending;
+      mending ??= startAgain()
+        .catch(() => {
+          // The engine has ended meanwhile, and the next call says so.
+        })
+        .finally(() => {
+          mending = null;
+        });
+      return mending;
+    },
+
+    /** @param {() => void} closeAnyway where calls are no longer possible */
+    end(closeAnyway) {
+      isEnded = true;
+      closeAnyway();
+      for (const [slot, thread] of members) leave(slot, thread);
     },
   };
 }
@@ -119,7 +189,11 @@ function spawn(address, { onMessage, onEnd }) {
     thread.on('exit', onEnd);
     return {
       send: (message) => thread.postMessage(message),
-      end: () => void thread.terminate(),
+      end() {
+        // Until it is gone, or the process might end while somebody waits for that.
+        thread.ref();
+        return thread.terminate();
+      },
       release: () => thread.unref(),
     };
   }
@@ -129,5 +203,9 @@ function spawn(address, { onMessage, onEnd }) {
     event.preventDefault();
     onEnd();
   };
-  return { send: (message) => thread.postMessage(message), end: () => thread.terminate(), release: () => {} };
+  return {
+    send: (message) => thread.postMessage(message),
+    end: async () => thread.terminate(),
+    release: () => {},
+  };
 }
