@@ -7,7 +7,7 @@ import { sourceFiles, textOf } from './sources.js';
 
 /* A file may import those behind it in the list; a name with a slash is a folder, whose files may import each other. */
 const LIBRARY = [
-  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'model_preview'],
+  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'warm_up', 'model_preview'],
   ...['model_file', 'model_folder', 'weights', 'tensor_rows', 'model_config', 'stops', 'model', 'generate'],
   ...['continuation', 'sampler', 'new_run', 'run', 'probabilities', 'input'],
   ...[

@@ -179,6 +179,7 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
   }
 
   const core = {
+    module,
     description,
     heap,
     call,

@@ -12,6 +12,7 @@ import { openModelFolder } from './model_folder.js';
 import { openSource } from './source.js';
 import { readStops } from './stops.js';
 import { createTokenizer } from './tokenizer/index.js';
+import { whileWarming } from './warm_up.js';
 import { createReceiver } from './weights.js';
 
 /** @typedef {import('./engine.js').Core} Core */
@@ -71,7 +72,7 @@ export async function loadInThread(input, options, { core, pause }) {
   const source = await openSource(input, { signal, revision });
   const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
   try {
-    return createModel({ core, pause, ...(await load(files, source.name, given, core)) });
+    return createModel({ core, pause, ...(await load(files, source.name, given, { core, pause })) });
   } finally {
     await files.close();
   }
@@ -81,20 +82,24 @@ export async function loadInThread(input, options, { core, pause }) {
  * @param {ModelFiles} files
  * @param {string} name
  * @param {ReturnType<typeof checkLoadOptions>} options
- * @param {Core} core
+ * @param {{ core: Core, pause: () => Promise<void> }} place
  */
-async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, core) {
+async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, { core, pause }) {
   const resolved = resolveModel(files.config, files.label);
   const { context, vocab, segments, causal } = resolved.engine;
   const precision = choosePrecision(wanted, resolved);
   const limit = maxTokens === undefined ? context : wholeNumber('loadModel: maxTokens', maxTokens, 1, context);
   const needed = estimateBytes(core, resolved, precision);
   if (needed > core.available()) throw memoryError(name, needed, core.available());
-  const json = await files.tokenizer();
-  const tokenizer = json === null ? null : createTokenizer(json, { vocab, maxTokens: limit });
-  const stops = causal ? await readEnds(files, vocab) : [];
-  const licence = await files.licence();
-  const weights = await readWeights(files, resolved, createReceiver(core, resolved, precision), signal, onProgress);
+  const { tokenizer, stops, licence, weights } = await whileWarming({ core, pause }, resolved, precision, async () => {
+    const json = await files.tokenizer();
+    return {
+      tokenizer: json === null ? null : createTokenizer(json, { vocab, maxTokens: limit }),
+      stops: causal ? await readEnds(files, vocab) : [],
+      licence: await files.licence(),
+      weights: await readWeights(files, resolved, createReceiver(core, resolved, precision), signal, onProgress),
+    };
+  });
   const { engine, pointer, parameters, bytes, ignored } = weights;
   const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, head_rows: headRows } = engine;
   const extents = { layers, heads, kvHeads, headDim, width };

@@ -94,7 +94,7 @@ function unreadable(full, cause) {
 }
 
 /**
- * One buffer for all chunks: each is used before the next is asked for.
+ * Two buffers in turn: each chunk is used before the next is asked for, and that one is being read meanwhile.
  * @param {Fs} fs
  * @param {string} full
  * @param {MaybeSignal} signal
@@ -104,15 +104,20 @@ async function* chunksOf(fs, full, signal) {
   const file = await fs.open(full).catch((cause) => {
     throw unreadable(full, cause);
   });
+  const buffers = [new Uint8Array(CHUNK), new Uint8Array(CHUNK)];
+  const read = (/** @type {number} */ turn) => file.read(buffers[turn % 2], 0, CHUNK, null);
+  let reading = read(0);
   try {
-    const buffer = new Uint8Array(CHUNK);
-    for (;;) {
+    for (let turn = 0; ; turn++) {
+      const { bytesRead } = await reading;
       throwIfAborted(signal);
-      const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
       if (bytesRead === 0) return;
-      yield buffer.subarray(0, bytesRead);
+      reading = read(turn + 1);
+      yield buffers[turn % 2].subarray(0, bytesRead);
     }
   } finally {
+    // Whoever asks for no more hears nothing of the chunk that is on its way.
+    await reading.catch(() => {});
     await file.close();
   }
 }
