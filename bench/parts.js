@@ -17,6 +17,7 @@ export const PARTS = {
   minilm: { load: () => import('./minilm.js'), inPage: true, peers: true },
   inspection: { load: () => import('./inspection.js') },
   decode: { load: () => import('./smollm2.js') },
+  loading: { load: () => import('./loading.js') },
   attention: { load: () => import('./attention.mjs'), peers: true },
   growth: { load: () => import('./growth.js'), full: true },
   memory: { load: () => import('./memory.js'), once: true },

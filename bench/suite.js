@@ -1,6 +1,6 @@
 /** The suite: node bench/suite.js [PART...] [browser] [OPTION...]
  *
- * Parts: kernels, minilm, inspection, decode, attention, growth, memory, sizes; without one, all of them. `browser` measures
+ * Parts: kernels, minilm, inspection, decode, loading, attention, growth, memory, sizes; without one, all of them. `browser` measures
  * kernels and minilm in headless Chromium; with parts, those.
  *   --rounds N        turns of each contender (20); the best and the median are printed
  *   --threads N       measured beside one thread (2)
