@@ -327,6 +327,26 @@ static void test_lowest(qkv_precision precision, qkv_plane plane, int value, qkv
     free(model);
 }
 
+/* A row that is no number anywhere has a scale that is none; a row of zeros has scale 0. */
+static void check_spoiled_rows(void) {
+    static const float spoilers[] = {INFINITY, -INFINITY, NAN};
+    float x[19];
+    int16_t q[19];
+
+    for (int at = 0; at < 19; at++) {
+        for (int s = 0; s < 3; s++) {
+            for (int i = 0; i < 19; i++) x[i] = (float)(i - 9);
+            CHECK(qkv_quantise_row(q, x, 19, 511) == 9.0f / 511.0f && q[0] == -511 && q[9] == 0, "a row of numbers");
+            x[at] = spoilers[s];
+            CHECK(isnan(qkv_quantise_row(q, x, 19, 511)), "the scale of a row with %g at %d", (double)spoilers[s], at);
+            for (int i = 0; i < 19; i++) CHECK(q[i] == 0, "q[%d] of a row with %g", i, (double)spoilers[s]);
+        }
+    }
+    memset(x, 0, sizeof x);
+    x[3] = -0.0f;
+    CHECK(qkv_quantise_row(q, x, 19, 127) == 0.0f && q[3] == 0, "a row of zeros");
+}
+
 int main(void) {
     for (int p = 0; p < QKV_PRECISION_COUNT; p++) {
         const qkv_precision precision = (qkv_precision)p;
@@ -352,5 +372,6 @@ int main(void) {
     test_lowest(QKV_PRECISION_Q10, QKV_PLANE_Q8, -128, QKV_OK);
     test_lowest(QKV_PRECISION_Q10, QKV_PLANE_Q10_HIGH, -128, QKV_WEIGHT);
     test_lowest(QKV_PRECISION_F32, QKV_PLANE_Q8, -128, QKV_OK);
+    check_spoiled_rows();
     return check_summary("planes");
 }
