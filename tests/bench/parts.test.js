@@ -22,6 +22,7 @@ const WANTED = {
   decode: [/^q8, \w+, one thread$/, /^q8, \w+, 2 threads$/],
   attention: [/^plain, one thread$/, /^plain, 2 threads$/, /^plain loop$/],
   growth: [/^64$/, /^128$/],
+  loading: [/^MiniLM, f32 -> q8$/, /^f32, 16 tokens$/],
   memory: [/^MiniLM, f32/],
   sizes: [/^dist\/qkv\.wasm$/, /^page without model/, /^npm package, packed$/],
 };
