@@ -26,7 +26,7 @@ target_compile_options(module PRIVATE ${features})
 set(arranging ${engine_sources} "${QKV_SRC}/wasm.c")
 list(REMOVE_ITEM arranging ${kernel_sources})
 # So are the kernels that run once a load or once a picture.
-foreach(name from_f16 from_q8 from_q10 entropy_f32 decode_blocks)
+foreach(name from_f16 from_q8 from_q10 entropy_f32 decode_blocks quantize_f32 panel_i16)
     list(APPEND arranging "${QKV_SRC}/kernels/${name}_simd.c")
 endforeach()
 set_source_files_properties(${arranging} PROPERTIES COMPILE_OPTIONS -Os)
