@@ -31,11 +31,15 @@ async function measureLoad(source, precision) {
     const engine = await init();
     (await loadModel(${JSON.stringify(inTree('tests/golden/tiny/bert'))}, { engine })).dispose();
     const before = peak();
-    let buffers = 0;
-    const onProgress = () => { buffers = Math.max(buffers, process.memoryUsage().arrayBuffers); };
+    let [calls, buffers] = [0, 0];
+    const onProgress = () => {
+      if (++calls % 64 === 0) globalThis.gc();
+      buffers = Math.max(buffers, process.memoryUsage().arrayBuffers);
+    };
     const { info } = await loadModel(${JSON.stringify(source)}, { engine, precision: ${JSON.stringify(precision)}, onProgress });
     console.log(JSON.stringify({ rise: peak() - before, buffers, bytes: info.bytes, linear: engine.memory().reserved }));`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: inTree('.') });
+  const flags = ['--expose-gc', '--input-type=module'];
+  const child = spawn(process.execPath, [...flags, '-e', script], { cwd: inTree('.') });
   let [out, err] = ['', ''];
   child.stdout.on('data', (text) => {
     out += text;
@@ -56,8 +60,8 @@ test('weights stream into place: from a folder and over http, as they are and ro
     for (const precision of ['f32', 'q8']) {
       const { rise, buffers, bytes, linear } = await measureLoad(source, precision);
       const where = `${source} ${precision}: ${JSON.stringify({ rise, buffers, bytes, linear })}`;
-      // Chunks that nobody needs any more wait for the collector, some tens of megabytes of them over http.
-      assert.ok(buffers < file * 0.7, `buffers of ${where}`);
+      // The child collects often: chunks that nobody needs any more are not what is measured.
+      assert.ok(buffers < file * 0.25, `buffers of ${where}`);
       assert.ok(rise < bytes + file * 0.9, `memory of ${where}`);
       assert.ok(linear < bytes + 4e6, `linear memory of ${where}`);
     }
