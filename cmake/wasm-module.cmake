@@ -25,8 +25,8 @@ target_compile_options(module PRIVATE ${features})
 # Speed is in the kernels; the rest, which only arranges their work, is built for size.
 set(arranging ${engine_sources} "${QKV_SRC}/wasm.c")
 list(REMOVE_ITEM arranging ${kernel_sources})
-# So are the kernels that run once a load or once a picture.
-foreach(name from_f16 from_q8 from_q10 entropy_f32 decode_blocks quantize_f32 panel_i16)
+# So are the kernels that run once a load or once a picture, and those whose loops wait for memory: unrolled they are not faster.
+foreach(name from_f16 from_q8 from_q10 entropy_f32 decode_blocks quantize_f32 panel_i16 weights_f32 rows_f32)
     list(APPEND arranging "${QKV_SRC}/kernels/${name}_simd.c")
 endforeach()
 set_source_files_properties(${arranging} PROPERTIES COMPILE_OPTIONS -Os)
