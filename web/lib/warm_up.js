@@ -42,25 +42,45 @@ export async function whileWarming({ core, pause }, resolved, precision, action)
   }
 }
 
-/** What was warmed up already. @type {WeakMap<WebAssembly.Module, Set<string>>} */
+/** What was warmed up already, or is just now. @type {WeakMap<WebAssembly.Module, Set<string>>} */
 const done = new WeakMap();
+
+/** @typedef {{ pause: () => Promise<void>, signal?: AbortSignal | undefined }} Calls signal: stops it, without an error */
 
 /**
  * @param {WebAssembly.Module} module
  * @param {Described} resolved
  * @param {Precision} precision
- * @param {{ pause: () => Promise<void>, signal?: AbortSignal | undefined }} calls signal: stops it, without an error
+ * @param {Calls} calls
  * @returns {Promise<number>} passes that were computed
  */
-export async function warmUp(module, resolved, precision, { pause, signal }) {
+export async function warmUp(module, resolved, precision, calls) {
   const config = narrowed(resolved.engine);
   const { activation, norm_kind: norm, gated, causal, head_dim: dim } = config;
   const key = [precision, activation, norm, gated, causal, dim % 8].join(' ');
   const known = done.get(module) ?? new Set();
   if (known.has(key)) return 0;
   done.set(module, known.add(key));
+  let isWarm = false;
+  try {
+    const passes = await compute(module, { ...resolved, engine: config }, precision, calls);
+    isWarm = !calls.signal?.aborted;
+    return passes;
+  } finally {
+    // What was stopped is for the next load to do.
+    if (!isWarm) known.delete(key);
+  }
+}
+
+/**
+ * @param {WebAssembly.Module} module
+ * @param {Described} narrow
+ * @param {Precision} precision
+ * @param {Calls} calls
+ */
+async function compute(module, narrow, precision, { pause, signal }) {
   const core = await createCore(module);
-  const model = makeModel(core, { ...resolved, engine: config }, precision);
+  const model = makeModel(core, narrow, precision);
   let passes = 0;
   for (let spent = 0; spent < LONGEST && passes < PASSES && !signal?.aborted; passes++) {
     const start = performance.now();
