@@ -9,8 +9,6 @@
 #include "kernels.h"
 #include "simd.h"
 
-#define PANELS_MAX 4
-
 /* to[r, c] = sum of a[., r] * w[., c] over k, for R rows of one panel, which are to_stride apart; of P panels, panel_stride
  * apart, to[p, r, c] without gaps. The rows of one k lie `step` apart. R, P and step are constants once inlined. */
 ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float *w, size_t panel_stride, int k,
@@ -41,12 +39,7 @@ ALWAYS_INLINE void tile(float *to, size_t to_stride, const float *a, const float
     }
 }
 
-static int panels_at_once(int rows, int left) {
-    if (rows == 1 && left >= 4) return 4;
-    return rows <= 2 && left >= 2 ? 2 : 1;
-}
-
-/* A function of its own, called from two places so that no optimiser inlines it: inside more loops the engine
+/* A function of its own, called from several places so that no optimiser inlines it: inside more loops the engine
  * would unroll the innermost one and run out of registers. Six rows fit only where a product needs no register;
  * elsewhere they go in halves. */
 static __attribute__((noinline)) void any_tile(float *to, size_t to_stride, const float *a, const float *w,

@@ -21,6 +21,14 @@ static inline void finish_one(const qkv_gemm *g, float v, int m, int n) {
     g->out[(size_t)m * g->out_stride + (size_t)n] = v;
 }
 
+#define PANELS_MAX 4 /* at once */
+
+/* Panels that a product of so few rows takes at once, of those that are left. */
+static inline int panels_at_once(int rows, int left) {
+    if (rows == 1 && left >= 4) return 4;
+    return rows <= 2 && left >= 2 ? 2 : 1;
+}
+
 /* tile: [rows, 8] sums for the outputs from row m, column n on, changed. */
 void qkv_finish_tile(const qkv_gemm *g, const gemm_scales *s, float *tile, int m, int rows, int n);
 

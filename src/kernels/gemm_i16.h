@@ -1,7 +1,7 @@
 /* gemm_i16.h - the integer GEMMs of gemm_q10_simd.c and gemm_q8_simd.c: the loops of gemm_f32_simd.c, where a step takes
  * a pair of k and i32x4.dot_i16x8_s adds both products. It is plain SIMD, ahead of the relaxed int8 dot products on most
- * machines, and leaves room for 10-bit weights. Tiles have four rows: five accumulators more, two vectors of weights, a
- * splat and a product before it is added are too much for the 15 registers. Weights are addressed by bytes, BYTES (1 or
+ * machines, and leaves room for 10-bit weights. Tiles have four rows: ten sums, two vectors of weights, a splat and
+ * a product before it is added would just fit the 15 registers, but V8 spills some of them (bench/LOG.md). Weights are addressed by bytes, BYTES (1 or
  * 2) each; those of one byte are widened as they come. */
 #ifndef QKV_KERNELS_GEMM_I16_H
 #define QKV_KERNELS_GEMM_I16_H
@@ -11,7 +11,6 @@
 #include "simd.h"
 
 #define PAIR_ROWS_MAX 4
-#define PANELS_MAX 4
 #define TILE_MAX (PAIR_ROWS_MAX * QKV_PANEL) /* elements: four panels are for one row, two for two */
 
 ALWAYS_INLINE v128_t add_dot(v128_t acc, v128_t x, v128_t b) {
@@ -109,11 +108,6 @@ ALWAYS_INLINE void choose_tile(float *sums, const int16_t *a, const int8_t *w, s
     }
 }
 
-static inline int integer_panels_at_once(int rows, int left) {
-    if (rows == 1 && left >= 4) return 4;
-    return rows <= 2 && left >= 2 ? 2 : 1;
-}
-
 /* One tile over all of k: the integer sums of a chunk become floats, and those of further chunks are added. */
 static inline void all_chunks(float *sums, const int16_t *a, const int8_t *w, size_t panel_bytes, int k, int rows,
                               int panels, any_integer_tile *any_tile, const int BYTES) {
@@ -154,7 +148,7 @@ ALWAYS_INLINE void integer_gemm(const qkv_gemm *g, const int16_t *a, const float
     int panels, runs;
 
     for (int p = 0; p < all; p += panels * runs) {
-        panels = integer_panels_at_once(g->rows, all - p);
+        panels = panels_at_once(g->rows, all - p);
         runs = (all - p) / panels;
         for (int i = 0; i < runs; i++) {
             integer_columns(g, a, &scales, w, p + i, panels, runs, any_tile, BYTES);

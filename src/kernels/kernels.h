@@ -26,7 +26,7 @@
 #define QKV_PANEL_STEP 8 /* columns that integers are put into a W panel by */
 #define QKV_ROWS_MAX 6   /* rows of the largest block */
 #define QKV_Q10_MAX 511  /* largest magnitude of a 10-bit weight */
-#define QKV_Q8_MAX 127   /* of an 8-bit one that is quantised here; a file's may be -128 */
+#define QKV_Q8_MAX 127   /* of an 8-bit one; products take -128 as well */
 #define QKV_CHUNK 1536   /* inputs whose products an int32 can sum */
 
 /* Rows of the next block when `left` rows are left: fives, with fours and sixes so that no block of one to three rows

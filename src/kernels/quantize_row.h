@@ -14,7 +14,7 @@
 #define ROUND_MAGIC_BITS 0x4b400000
 
 /* The largest integer an activation may become: a whole chunk of such products still fits 32 bits. Weights of 8 bits
- * may be -128 when they come from a file, so they count as 128. */
+ * count as 128, since products take -128 as well. */
 static inline float quantized_max(int k, int most) {
     const int64_t terms = k < 1 ? 1 : k < QKV_CHUNK ? k : QKV_CHUNK;
     const int64_t bound = INT32_MAX / ((most == QKV_Q8_MAX ? most + 1 : most) * terms);
