@@ -99,7 +99,9 @@ typedef struct qkv_gemm {
  *   where it is less than 60 below max no exp needs the test for 0, which is faster. -infinity: nothing is known.
  *
  * layer_norm_f32: y = (x - mean) / sqrt(var + eps) * weight + bias, var the mean of (x - mean)^2; bias NULL: none.
- * rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight. y may be x in both.
+ *   With u = 2^-24, n >= 4 and z = y before weight and bias: off by at most u ((n / 4 + 8) |weight| (|z| + largest |x| /
+ *   sqrt(var + eps)) + |y| + |bias|).
+ * rms_norm_f32: y = x / sqrt(mean of x^2 + eps) * weight, off by at most u (n / 8 + 8) |y|. y may be x in both.
  *
  * activate_f32: y = activation(x); y may be x.   gate_f32: y = activation(gate) * up; y may be either.
  *   Off by less than 6e-8 for x < 0, by less than 2 ulp for x > 0. NaN gives NaN, +infinity itself; -infinity gives 0 in GELU
