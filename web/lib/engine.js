@@ -48,6 +48,8 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
   function endPool() {
     pool?.end(/** @type {() => void} */ (exports.qkv_close_pool));
     pool = null;
+    // What is registered would hold the exports, and with them the memory, for as long as the core is reachable.
+    forgotten.unregister(endPool);
   }
 
   /** @param {QkvError} error what later calls get */
@@ -195,7 +197,7 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
     mend: () => pool?.mend() ?? null,
     end,
   };
-  if (pool) forgotten.register(core, endPool);
+  if (pool) forgotten.register(core, endPool, endPool);
   return core;
 }
 

@@ -69,7 +69,7 @@ export function createPool({ module, memory, call, plan }) {
     wanted = started.filter((entered) => entered).length;
     if (isEnded) return;
     // The message comes just before the thread is inside.
-    for (let tries = 0; call('qkv_workers') < wanted && tries < PATIENCE_MILLISECONDS; tries++) await moment(1);
+    for (let tries = 0; call('qkv_workers') < wanted && tries < PATIENCE_MILLISECONDS; tries++) await moment();
     for (const thread of members.values()) thread.release();
   }
 
@@ -89,7 +89,8 @@ export function createPool({ module, memory, call, plan }) {
   function join(slot) {
     const stack = stackOf(slot);
     if (stack === 0) return Promise.resolve(false);
-    return new Promise((resolve) => {
+    /** @type {Promise<boolean>} */
+    const entering = new Promise((resolve) => {
       try {
         const thread = spawn(plan.address, {
           onMessage: () => resolve(true),
@@ -100,12 +101,12 @@ export function createPool({ module, memory, call, plan }) {
         });
         members.set(slot, thread);
         thread.send({ module, memory, slot, stack });
-        moment(PATIENCE_MILLISECONDS).then(() => resolve(false));
       } catch {
         // No worker may be started here; one thread is enough for the same numbers.
         resolve(false);
       }
     });
+    return inTime(entering);
   }
 
   /**
@@ -127,7 +128,7 @@ export function createPool({ module, memory, call, plan }) {
   async function startAgain() {
     close();
     const gone = Promise.all(leaving).then(() => true);
-    if (!(await Promise.race([gone, moment(PATIENCE_MILLISECONDS).then(() => false)]))) {
+    if (!(await inTime(gone))) {
       wanted = 0;
       return;
     }
@@ -167,12 +168,27 @@ export function createPool({ module, memory, call, plan }) {
   };
 }
 
-/** @param {number} milliseconds @returns {Promise<void>} */
-const moment = (milliseconds) =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    if (milliseconds > 1 && typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
+/** @returns {Promise<void>} */
+const moment = () => new Promise((resolve) => setTimeout(resolve, 1));
+
+/**
+ * What a promise comes to, false if that takes too long. No timer is left behind: it would hold the engine's memory.
+ * @param {Promise<boolean>} promise
+ */
+async function inTime(promise) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @type {Promise<boolean>} */
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, PATIENCE_MILLISECONDS, false);
+    if (typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
   });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /**
  * @param {string} address
