@@ -362,11 +362,15 @@ test('between calls the threads take no time', async () => {
   const engine = await init({ threads: 3 });
   const model = await loadModel(tinyFiles(), { engine });
   await model.forward({ ids: randomIds(seeded(5), 80, 73) });
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  const before = process.cpuUsage();
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  const { user, system } = process.cpuUsage(before);
-  assert.ok(user + system < 250_000, `${user + system} microseconds of 500,000`);
+  // V8 may still compile at first, and collects when it likes: the quietest of several windows counts.
+  const spent = [];
+  for (let window = 0; window < 6; window++) {
+    const before = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const { user, system } = process.cpuUsage(before);
+    spent.push(user + system);
+  }
+  assert.ok(Math.min(...spent) < 50_000, `${spent} microseconds of windows of 100,000`);
   engine.dispose();
 });
 

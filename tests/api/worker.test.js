@@ -147,17 +147,22 @@ test('forward can be cancelled before, at once and between layers, and the model
 
 test('a cancelled forward ends in the worker too: a short text after ten long ones does not wait for them', async () => {
   const model = await load(BUNDLED);
-  const whole = performance.now();
-  await model.forward(LONG);
-  const oneLong = performance.now() - whole;
+  /** @type {string[]} what the worker answers, heard beside the client, for which an aborted call is over */
+  const answers = [];
+  const answered = new Promise((resolve) => {
+    started[0].on('message', (message) => {
+      answers.push('result' in message ? 'computed' : message.error.code);
+      if (answers.length === 11) resolve(null);
+    });
+  });
   const controller = new AbortController();
   const long = Promise.allSettled(Array.from({ length: 10 }, () => model.forward(LONG, { signal: controller.signal })));
   await new Promise((posted) => setTimeout(posted, 10));
   controller.abort();
-  const start = performance.now();
   await model.forward('short');
-  const passed = performance.now() - start;
-  assert.ok(passed < 5 * oneLong, `${passed} ms, one long text takes ${oneLong}`);
+  await answered;
+  // One is the short text; a long one or two may have been computed while the signal was on its way.
+  assert.ok(answers.filter((answer) => answer === 'computed').length <= 3, `${answers}`);
   for (const result of await long) assert.equal(result.status === 'rejected' && result.reason.code, 'aborted');
 });
 
