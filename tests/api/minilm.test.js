@@ -160,6 +160,14 @@ for (const { name, folder } of [
   });
 }
 
+test('a run of 512 tokens adds at most 20 MB', async (t) => {
+  const model = await loadModel(float32Minilm());
+  const run = await model.forward({ ids: new Int32Array(512).fill(2000) });
+  t.diagnostic(`${run.bytes} bytes`);
+  assert.ok(run.bytes <= 20e6, `${run.bytes} bytes`);
+  model.dispose();
+});
+
 test('the bundled model says what it is: sizes, precision, measured error, licence', async () => {
   const model = await loadModel(BUNDLED);
   const { bytes, measured, byKind, ...info } = model.info;
