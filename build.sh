@@ -199,7 +199,7 @@ test_relaxed() { # the comparisons with PyTorch and the formulas once more, on t
     node "$flag" -e 0 2>/dev/null || flag=--no-warnings
     node "$flag" --input-type=module -e "import { init } from 'qkv';
         process.exit((await init()).info.variant === 'relaxed' ? 0 : 1)" || stop 'this Node has no relaxed SIMD'
-    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,interventions,threads}.test.js
+    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,families,interventions,threads}.test.js
 }
 
 passed=0
