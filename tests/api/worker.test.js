@@ -5,6 +5,9 @@ import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { afterEach, test } from 'node:test';
 import { init, loadModel } from 'qkv';
+import { createEngine } from '../../web/lib/engine.js';
+import { loadModel as loadFromSource } from '../../web/lib/index.js';
+import { loadWasm } from '../../web/lib/loader.js';
 import { assertSameBits, BUNDLED, inTree, qkvError } from './golden.js';
 import { TINY_FOLDER, tinyFiles } from './tiny_model.js';
 
@@ -240,4 +243,16 @@ test('a model that nobody disposed does not keep the process alive', () => {
   const options = /** @type {const} */ ({ encoding: 'utf8', timeout: 20_000, cwd: inTree('.') });
   const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
   assert.deepEqual([stdout, status], ['2\n', 0]);
+});
+
+test('a thread that is lost in a worker ends the worker; the next call starts another one', async () => {
+  const pool = { threads: 2, address: new URL('./stopping_thread.js', import.meta.url).href };
+  const engine = await createEngine({ ...(await loadWasm({ threads: 2 })), pool });
+  const model = await loadFromSource(BUNDLED, { engine, worker: true });
+  models.push(model);
+  const before = started.length;
+  await assert.rejects(model.forward(LONG), qkvError('crash', 'A thread of the engine stopped'));
+  assert.ok((await model.tokenize('still here')).length > 0);
+  assert.equal(started.length, before + 1);
+  engine.dispose();
 });

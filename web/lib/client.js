@@ -73,7 +73,8 @@ export function connect(onCrash) {
     }
     const error = QkvError.fromJSON(message.error);
     waiting.reject(error);
-    // After a trap the worker's instance is dead; so is the worker.
+    // After a trap the worker's instance is dead. One that has only lost a thread could go on, but says the same; a new
+    // worker has all threads as well.
     if (error.code === 'crash') crash(error);
   }
 
