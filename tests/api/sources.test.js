@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { loadModel } from 'qkv';
+import { llamaFile } from '../lib/gguf_file.js';
 import { assertSameBits, BUNDLED, qkvError } from './golden.js';
 import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
@@ -12,6 +13,10 @@ import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
 const files = tinyFiles();
 const weights = files['model.safetensors'];
+const gguf = llamaFile();
+const MANY = 64;
+/** @type {Promise<boolean> | null} of the last answer that was too long */
+let wasReadToItsEnd = null;
 /** @type {Record<string, (response: ServerResponse) => void>} what a folder answers for model.safetensors */
 const FOLDERS = {
   good: (response) => response.end(weights),
@@ -34,10 +39,26 @@ const FOLDERS = {
     response.write(weights.subarray(0, 5000));
   },
   zipped: (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(weights)),
+  endless: (response) => sendTooMuch(response, weights),
   loop: (response) => response.writeHead(302, { location: '/loop/model.safetensors' }).end(),
 };
+
+/**
+ * The file, then so much more that nobody should wait for its end.
+ * @param {ServerResponse} response
+ * @param {Uint8Array} file
+ */
+function sendTooMuch(response, file) {
+  const more = Buffer.alloc(1 << 20);
+  let count = 0;
+  const next = () => (count++ < MANY ? response.write(more, next) : response.end());
+  response.write(file, next);
+  wasReadToItsEnd = new Promise((resolve) => response.once('close', () => resolve(response.writableFinished)));
+}
+
 const server = createServer((request, response) => {
   const [, folder, file] = (request.url ?? '').split('/');
+  if (file === 'endless.gguf') return sendTooMuch(response, gguf);
   if (file === 'config.json') return response.end(files['config.json']);
   if (file !== 'model.safetensors' || !FOLDERS[folder]) return response.writeHead(404).end();
   return FOLDERS[folder](response);
@@ -99,6 +120,20 @@ for (const [folder, code, ...words] of /** @type {[string, string, ...string[]][
 ])) {
   test(`a server that answers like "${folder}" is named with what it did`, () =>
     assert.rejects(loadModel(`${base}/${folder}`), qkvError(code, ...words)));
+}
+
+for (const [path, size] of /** @type {const} */ ([
+  ['endless', weights.length],
+  ['files/endless.gguf', gguf.length],
+])) {
+  test(`${path}: a download that goes on behind the last tensor is refused there, not read to its end`, async () => {
+    /** @type {import('qkv').Progress[]} */
+    const seen = [];
+    const onProgress = (/** @type {import('qkv').Progress} */ progress) => seen.push(progress);
+    await assert.rejects(loadModel(`${base}/${path}`, { onProgress }), qkvError('format', 'after the last tensor'));
+    assert.equal(await wasReadToItsEnd, false);
+    assert.ok(seen.every(({ loaded, total }) => loaded <= (total ?? size)));
+  });
 }
 
 test('a download that breaks off is a network or format error, and the next one works', async () => {

@@ -240,10 +240,17 @@ async function deliverAll(label, { header, chunks, headerEnd, rest }, placed, ac
     })),
     headerEnd - dataStart,
   );
+  /** @param {Uint8Array} bytes */
+  const push = (bytes) => {
+    delivery.push(bytes);
+    const size = dataStart + delivery.position;
+    // At once: what sends too much need not come to an end.
+    if (size > fileSize) checkSize(label, header, size);
+  };
+  push(rest);
   onBytes?.(headerEnd + rest.length);
-  delivery.push(rest);
   for (let chunk = await nextChunk(chunks, signal); chunk !== null; chunk = await nextChunk(chunks, signal)) {
-    delivery.push(chunk);
+    push(chunk);
     onBytes?.(chunk.length);
   }
   checkSize(label, header, dataStart + delivery.position);

@@ -307,6 +307,8 @@ class Receiver {
       if (this.position === tensor.end) this.index++;
     }
     this.position += bytes.length - at;
+    // At once: what sends too much need not come to an end.
+    checkEnd(this.file, this.position, tensors.at(-1)?.end ?? 0);
   }
 
   /** @param {Sink | undefined} sink @param {Uint8Array} bytes @param {boolean} last whether the tensor ends with them */
