@@ -392,3 +392,22 @@ test('a source can be posted to a worker and means the same there', async () => 
   }
   assert.throws(() => portableSource(/** @type {SourceInput} */ (/** @type {unknown} */ (5))), { code: 'source' });
 });
+
+test('a chunk that cannot be read is told to whoever asks for it, even if that is much later', async (t) => {
+  const file = Object.assign(new Uint8Array(4), { at: 0 });
+  const handle = {
+    read: async () => {
+      if (file.at++ > 0) throw new Error('EIO: the disk is broken');
+      return { bytesRead: file.length };
+    },
+    close: async () => {},
+  };
+  const { promises } = process.getBuiltinModule('node:fs');
+  t.mock.method(promises, 'open', async () => handle);
+  const source = await openSource(folder);
+  const { chunks } = await source.stream('big.bin');
+  const iterator = chunks[Symbol.asyncIterator]();
+  assert.equal((await iterator.next()).value?.length, 4);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await assert.rejects(async () => iterator.next(), /EIO/);
+});

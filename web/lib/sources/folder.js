@@ -105,7 +105,12 @@ async function* chunksOf(fs, full, signal) {
     throw unreadable(full, cause);
   });
   const buffers = [new Uint8Array(CHUNK), new Uint8Array(CHUNK)];
-  const read = (/** @type {number} */ turn) => file.read(buffers[turn % 2], 0, CHUNK, null);
+  const read = (/** @type {number} */ turn) => {
+    const reading = file.read(buffers[turn % 2], 0, CHUNK, null);
+    // It may fail before anybody waits for it; whoever does still hears of that.
+    reading.catch(() => {});
+    return reading;
+  };
   let reading = read(0);
   try {
     for (let turn = 0; ; turn++) {
