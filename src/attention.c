@@ -150,13 +150,13 @@ static void multiply_keys(const qkv_attention *a, int32_t row0, int32_t rows, fl
     qkv_gemm_f32(&gemm, scratch->panels, a->k);
 }
 
-/* Step 2, n logits of row i from key `first` on, before the mask, in place: scale, then the cap, then the relative
- * bias. */
+/* Step 2 before the relative bias, of n logits of a row, in place: scale, then the cap. */
 static void scale_and_cap(const qkv_attention *a, float *scores, int32_t n) {
     qkv_scale_f32(scores, scores, n, a->scale, NULL);
     if (a->softcap > 0.0f) qkv_softcap_f32(scores, scores, n, a->softcap);
 }
 
+/* The end of step 2, n logits of row i from key `first` on, in place. */
 static void add_relative(const qkv_attention *a, int32_t i, int32_t first, float *scores, int32_t n) {
     if (a->relative) qkv_add_f32(scores, a->relative + first - i, n);
 }

@@ -26,7 +26,7 @@ const LIBRARY = [
     'families/',
     'tokenizer/',
   ],
-  ...['formats/', 'export/', 'stops', 'arguments', 'script_address', 'errors'],
+  ...['formats/', 'export/', 'arguments', 'script_address', 'errors'],
 ];
 const ENGINE = [
   ...[
