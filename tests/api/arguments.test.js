@@ -258,8 +258,15 @@ test('options of loadModel and init are checked before anything is read', async 
   for (const maxTokens of [Number.NaN, '8', 1.5]) await refuse({ maxTokens }, 'argument', 'maxTokens');
   const start = (/** @type {unknown} */ options) => init(/** @type {object} */ (options));
   await assert.rejects(start({ variant: 'avx' }), qkvError('argument', 'variant'));
-  await assert.rejects(start({ threads: 0 }), qkvError('range', 'threads'));
-  await assert.rejects(start({ threads: '2' }), qkvError('argument', 'threads'));
+  for (const threads of [...OUTSIDE, 0, 17, 64]) {
+    await assert.rejects(
+      start({ threads }),
+      qkvError('range', `threads: got ${threads}, want 'auto' or`, 'from 1 to 16'),
+    );
+  }
+  for (const threads of ['2', 'all', 1.5, Number.NaN, null]) {
+    await assert.rejects(start({ threads }), qkvError('argument', 'threads', "'auto' or", 'from 1 to 16'));
+  }
   await assert.rejects(start({ memoryLimit: -1 }), qkvError('range', 'memoryLimit'));
 });
 

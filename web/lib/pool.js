@@ -11,7 +11,7 @@ import { trusted } from './script_address.js';
 /** @typedef {ReturnType<typeof createPool>} Pool */
 
 /** As in pool.h. */
-const MOST_THREADS = 16;
+export const MOST_THREADS = 16;
 /** More than this many are asked for by number only: spinning threads that outnumber the cores are a loss. */
 const MOST_AUTO = 4;
 const STACK_BYTES = 65536;
@@ -27,7 +27,7 @@ const isNode = () => typeof globalThis.process?.getBuiltinModule === 'function';
 export function threadsFor(wanted) {
   const canShare = typeof SharedArrayBuffer === 'function' && globalThis.crossOriginIsolated !== false;
   if (!canShare || !(isNode() || typeof Worker === 'function')) return 1;
-  return wanted === 'auto' ? Math.min(cores(), MOST_AUTO) : Math.min(wanted, MOST_THREADS);
+  return wanted === 'auto' ? Math.min(cores(), MOST_AUTO) : wanted;
 }
 
 function cores() {
