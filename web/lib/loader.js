@@ -149,8 +149,7 @@ async function readResponse(response, from) {
     throw new QkvError('network', `HTTP status of ${from}`, { got: response.status, want: '200 and the wasm file' });
   }
   const contentType = response.headers.get('content-type');
-  // No compileStreaming: it refuses any content type but one, and what it is for, optimised code that the browser keeps for
-  // the next visit, Chromium has for modules above 128 KB only.
+  // No compileStreaming: it refuses any content type but one, and Chromium kept no code of such a module for the next visit.
   return { bytes: new Uint8Array(await response.arrayBuffer()), from, contentType };
 }
 
