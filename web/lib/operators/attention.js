@@ -20,14 +20,16 @@ import { kindOf, refusal, reusedBuffer } from './tensors.js';
  * @typedef {object} AttentionOptions
  * @property {FloatTensor} query [B, H, L, E], [B, L, H E] or [L, E]
  * @property {FloatTensor} key [B, G, S, E], [B, S, G E] or [S, E]; H is a multiple of G
- * @property {FloatTensor} value [B, G, S, Ev], [B, S, G Ev] or [S, Ev]
+ * @property {FloatTensor} value [B, G, S, Ev], [B, S, G Ev] or [S, Ev]; near 1e38 their weighted sum can overflow
  * @property {number} [heads] H, for three axes
  * @property {number} [kvHeads] G, for three axes; default: heads
  * @property {AttentionMask | null} [mask]
- * @property {Causal} [causal] true, 'top-left': key j <= query i; with pastKey j <= past + i, with keyLengths
- *   j <= keyLengths[b] - L + i. 'bottom-right': j <= S - L + i. A number: j <= number + i
- * @property {readonly [number, number] | null} [window] keys that far left and right of the query's place; -1 = any
- * @property {Int32Array | null} [keyLengths] [B]; keys from there on are left out
+ * @property {Causal} [causal] query i sees the keys up to its place, i + offset. true, 'top-left': offset 0, with pastKey P;
+ *   'bottom-right': S - L, S with the past; either with keyLengths: keyLengths[b] - L. A number is the offset, whatever else is
+ *   given: the past is not added
+ * @property {readonly [number, number] | null} [window] keys that far left and right of the query's place; -1 = any. Without
+ *   causal the place is that of true: keyLengths move the window along
+ * @property {Int32Array | null} [keyLengths] [B]; keys from there on are left out. Not with pastKey
  * @property {FloatTensor | null} [pastKey] [B, G, P, E], put before key
  * @property {FloatTensor | null} [pastValue] [B, G, P, Ev]
  * @property {number | null} [scale] default 1 / sqrt(E)

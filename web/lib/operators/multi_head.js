@@ -32,7 +32,8 @@ import { floatTensor, refusal, sameSize } from './tensors.js';
  * @typedef {object} ForwardOptions
  * @property {BoolTensor | FloatTensor | null} [keyPaddingMask] [B, S], or [S] for two axes
  * @property {BoolTensor | FloatTensor | null} [attnMask] [L, S] or [B H, L, S]
- * @property {import('./attention.js').Causal} [causal]
+ * @property {import('./attention.js').Causal} [causal] query i sees the keys up to i with true and 'top-left', up to S - L + i
+ *   with 'bottom-right', up to number + i with a number; bias_k and the zeros of addZeroAttn are always seen
  * @property {boolean} [needWeights] default true
  * @property {boolean} [averageWeights] default true: [B, L, S], the mean over the heads; false: [B, H, L, S]
  * @property {'zero' | 'nan'} [emptyRows] what a query that may see no key gets; 'nan' as torch with need_weights
