@@ -2,9 +2,10 @@
 // triple loop in JavaScript:
 //   node bench/attention.mjs [--rounds N] [--ort FOLDER of onnxruntime-web], or node bench/suite.js attention [--peers FOLDER]
 // All but the loop, which is slow, take turns inside one process, so that a change of the machine's speed meets all of them; the
-// minimum counts. One thread each. onnxruntime-web cannot return weights; it is measured without them, less the time of a session that only
-// takes the same inputs and gives the same output ("net"), and whole with its logits returned instead. Ours is always the
-// whole call, copies included. Node 20 runs the relaxed build with --experimental-wasm-relaxed-simd.
+// minimum counts. Ours has one thread and, in the suite, several as well; the others have one. onnxruntime-web cannot return
+// weights; it is measured without them, less the time of a session that only takes the same inputs and gives the same output
+// ("net"), and whole with its logits returned instead. Ours is always the whole call, copies included. Node 20 runs the relaxed
+// build with --experimental-wasm-relaxed-simd.
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { scaledDotProductAttention } from 'qkv';

@@ -42,20 +42,20 @@ async function readAndCopy(path, target) {
 }
 
 /**
+ * @param {import('qkv').Engine} engine
  * @param {Loadable} loadable
  * @param {Settings} settings
  */
-async function loadingRows({ name, source, file, precisions }, { rounds, brief }) {
+async function loadingRows(engine, { name, source, file, precisions }, { rounds, brief }) {
   const { size } = statSync(file);
   const target = new Uint8Array(size).fill(1);
-  const { engine } = await makeEngine('auto', 1);
   const contenders = precisions.map((precision) => ({
     name: /** @type {string} */ (precision),
     run: async () => (await loadModel(source, { engine, worker: false, precision })).dispose(),
   }));
   const copy = { name: 'copy', run: () => readAndCopy(file, target) };
-  const spreads = await race([copy, ...contenders], brief ? 1 : Math.max(LEAST, Math.ceil(rounds / EVERY)), 1);
-  engine.dispose();
+  const turns = Math.min(rounds, Math.max(LEAST, Math.ceil(rounds / EVERY)));
+  const spreads = await race([copy, ...contenders], brief ? 1 : turns, 1);
   const copied = spreads.get('copy')?.minimum ?? Number.NaN;
   return precisions.map((precision) => {
     const { minimum } = spreads.get(precision) ?? { minimum: Number.NaN };
@@ -86,19 +86,22 @@ export async function measure(settings) {
   const { brief } = settings;
   const loadable = LOADABLE.filter(({ file }) => existsSync(file));
   const rows = [];
-  for (const one of brief ? loadable.slice(0, 1) : loadable) rows.push(...(await loadingRows(one, settings)));
+  const made = await makeEngine('auto', 1);
+  for (const one of brief ? loadable.slice(0, 1) : loadable)
+    rows.push(...(await loadingRows(made.engine, one, settings)));
+  made.engine.dispose();
   const cases = /** @type {Precision[]} */ (['f32', 'q10']).flatMap((precision) =>
     LENGTHS.map((tokens) => /** @type {const} */ ([precision, tokens])),
   );
   const firsts = existsSync(FLOAT32) ? cases : cases.filter(([precision]) => precision !== 'f32');
   const tables = [
     {
-      title: 'Loading, milliseconds',
+      title: `Loading, ${made.name}, milliseconds`,
       head: ['file -> precision', 'read and copy', 'load', 'ratio', 'MB/s of the file'],
       rows,
     },
     {
-      title: 'MiniLM after loading, milliseconds of a forward',
+      title: `MiniLM after loading, ${made.name}, milliseconds of a forward`,
       head: ['precision', 'first', 'second', 'third', 'later', 'first / later'],
       rows: (brief ? firsts.slice(0, 1) : firsts).map(([precision, tokens]) =>
         firstRow(precision, tokens, brief ? 1 : PROCESSES),

@@ -117,6 +117,7 @@ const commandOf = (part) =>
     ...(settings.peers && PARTS[part].peers ? ['--peers'] : []),
     ...(settings.full && PARTS[part].full ? ['--full'] : []),
     ...(values.threads !== THREADS ? [`--threads ${values.threads}`] : []),
+    ...(values.rounds !== undefined && !PARTS[part].once ? [`--rounds ${values.rounds}`] : []),
     '--readme',
   ].join(' ');
 
@@ -125,9 +126,10 @@ async function writeReadme(results) {
   let text = await readFile(README, 'utf8');
   for (const part of new Set(results.map((result) => result.part))) {
     const measured = results.filter((result) => result.part === part);
-    const { once } = PARTS[part];
+    const { once, fewer } = PARTS[part];
     const tables = measured.map(({ where, report }) => ({ where: once ? '' : where, tables: report.readme }));
-    const conditions = once ? `in ${measured[0].where}` : `on ${machine()}, ${settings.rounds} rounds`;
+    const rounds = `${fewer ? 'up to ' : ''}${settings.rounds} rounds`;
+    const conditions = once ? `in ${measured[0].where}` : `on ${machine()}, ${rounds}`;
     text = replaceBlock(text, part, blockOf(tables, `\`${commandOf(part)}\` ${conditions}.`));
   }
   await writeFile(README, text);
