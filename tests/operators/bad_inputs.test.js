@@ -433,6 +433,8 @@ test('a layer before its first pass, with a wrong place, and after dispose', () 
   expectError(() => layer.getStage('q', { head: 4 }), 'range', /head: got 4, want 0 to 3/);
   expectError(() => layer.getStage('q'), 'argument', /getStage: head: want a whole number/);
   expectError(() => layer.getStage('output', { sequence: 1 }), 'range', /sequence: got 1, want 0 to 0/);
+  layer.forward({ data: new Float32Array(0), shape: [0, 3, 16] });
+  expectError(() => layer.getStage('output'), 'state', /the last forward pass had no sequences/);
   layer.dispose();
   expectError(() => layer.forward(numbers(1, [5, 16])), 'disposed', /MultiHeadAttention was disposed/);
   expectError(() => layer.getStage('output'), 'disposed');

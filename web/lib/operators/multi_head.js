@@ -144,6 +144,7 @@ export class MultiHeadAttention {
     const pass = this.#pass;
     if (!pass) throw new QkvError('state', `${CALL}.getStage: no forward pass yet`, { fix: 'Call forward first.' });
     const { head, sequence = 0 } = optionsOf(`${CALL}.getStage`, place, ['head', 'sequence']);
+    if (pass.sizes.batch === 0) throw new QkvError('state', `${CALL}.getStage: the last forward pass had no sequences`);
     const b = wholeNumber(`${CALL}.getStage: sequence`, sequence, 0, pass.sizes.batch - 1);
     if (stage === 'concat' || stage === 'output') return pass.rowsOf(stage, b, 0, this.embedDim);
     const h = wholeNumber(`${CALL}.getStage: head`, head, 0, this.numHeads - 1);
