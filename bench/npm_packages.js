@@ -26,6 +26,7 @@ export function packageFolder(name, version, folder) {
     `${name}@${version}`,
   ];
   const { status } = spawnSync('npm', args, { stdio: ['ignore', 'inherit', 'inherit'] });
-  if (status !== 0 || !existsSync(installed)) throw new Error(`npm could not install ${name}@${version}`);
-  return installed;
+  if (status === 0 && existsSync(installed)) return installed;
+  console.error(`bench: npm could not install ${name}@${version}`);
+  process.exit(1);
 }

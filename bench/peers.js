@@ -12,14 +12,21 @@ import { bytesOf, isPage, isThere } from './runtime.js';
  * @property {{ create: (model: Uint8Array, options: object) => Promise<{ run: (feeds: object) => Promise<Outputs> }> }} InferenceSession
  */
 
-/** @param {string} folder of the package, or one with node_modules @returns {Promise<Ort>} */
-export async function loadOrt(folder) {
+/** @param {string} folder of the package, or one with node_modules @returns {Promise<string | null>} null: it is not there */
+export async function ortFile(folder) {
   const file = isPage ? 'dist/ort.wasm.min.mjs' : 'dist/ort.node.min.mjs';
-  const inModules = `${folder}/node_modules/onnxruntime-web/${file}`;
+  for (const path of [`${folder}/node_modules/onnxruntime-web/${file}`, `${folder}/${file}`]) {
+    if (await isThere(path)) return path;
+  }
+  return null;
+}
+
+/** @param {string} folder as of ortFile @returns {Promise<Ort>} */
+export async function loadOrt(folder) {
+  const file = await ortFile(folder);
+  if (file === null) throw new Error(`There is no onnxruntime-web in ${folder}`);
   /** @type {Ort} */
-  const ort = await import((await isThere(inModules)) ? inModules : `${folder}/${file}`).catch((cause) => {
-    throw new Error(`There is no onnxruntime-web in ${folder}`, { cause });
-  });
+  const ort = await import(file);
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = 'error';
   return ort;
