@@ -3,7 +3,6 @@ import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { packageFolder } from './npm_packages.js';
-import { ortFile } from './peers.js';
 import { inTree } from './runtime.js';
 
 /** @typedef {import('./report.js').Report} Report */
@@ -23,10 +22,6 @@ export function nodeOf(version) {
 /** @param {string} path of the program @returns {Program} */
 export const nodeAt = (path) =>
   async function* measured(parts, settings) {
-    if (settings.peers && (await ortFile(settings.peers)) === null) {
-      console.error(`bench: there is no onnxruntime-web in ${settings.peers}`);
-      process.exit(1);
-    }
     const flags = spawnSync(path, [RELAXED, '-e', '0']).status === 0 ? [RELAXED] : [];
     const request = JSON.stringify({ parts, settings });
     const child = spawn(path, [...flags, inTree('bench/one_program.js'), request], {

@@ -18,6 +18,7 @@ import { inChromium } from './browser.js';
 import { nodeAt, nodeOf } from './nodes.js';
 import { packageFolder } from './npm_packages.js';
 import { PARTS } from './parts.js';
+import { ortFile } from './peers.js';
 import { blockOf, replaceBlock } from './readme.js';
 import { tableText } from './report.js';
 import { inTree, machine } from './runtime.js';
@@ -86,13 +87,14 @@ const settings = {
   threads: count('threads', values.threads),
   full: values.full,
   brief: values.brief,
-  peers: values.peers === undefined ? null : peersFolder(values.peers),
+  peers: values.peers === undefined ? null : await peersFolder(values.peers),
   peerModels: resolve(values['peer-models']),
 };
 
 /** @param {string} named */
-function peersFolder(named) {
-  return named ? resolve(named) : packageFolder('onnxruntime-web', ORT_VERSION, 'peers');
+async function peersFolder(named) {
+  const folder = named ? resolve(named) : packageFolder('onnxruntime-web', ORT_VERSION, 'peers');
+  return (await ortFile(folder)) === null ? stop(`there is no onnxruntime-web in ${folder}`) : folder;
 }
 
 /** Where parts run, in this order; what says the same everywhere runs in the first alone. */
