@@ -4,23 +4,15 @@
 
 #include <stdint.h>
 
+#include "half_f32.h"
+
 #define BLOCK_SMALL 32  /* values of a block of the older formats */
 #define BLOCK_LARGE 256 /* of the "K" formats */
 #define BLOCK_FORMATS 8
 
-/* A half at any address. As in from_f16_scalar.c: moved into a float's place it is 2^112 too small. */
+/* A half at any address. */
 static inline float half_at(const uint8_t *x) {
-    const uint32_t half = (uint32_t)x[0] | (uint32_t)x[1] << 8, magnitude = half & 0x7fffu;
-    uint32_t bits = magnitude << 13;
-    float value;
-
-    __builtin_memcpy(&value, &bits, sizeof value);
-    value *= 0x1p112f;
-    __builtin_memcpy(&bits, &value, sizeof bits);
-    if (magnitude >= 0x7c00u) bits |= 0x7f800000u;
-    bits |= (half & 0x8000u) << 16;
-    __builtin_memcpy(&value, &bits, sizeof value);
-    return value;
+    return float_of_half((uint32_t)x[0] | (uint32_t)x[1] << 8);
 }
 
 /* Eight scales and eight minima of six bits in twelve bytes. The first four of each are the low six bits of bytes 0-3 and
