@@ -8,8 +8,7 @@
 #ifndef QKV_KERNELS_EXP2_F32_H
 #define QKV_KERNELS_EXP2_F32_H
 
-#include <stdint.h>
-
+#include "power_of_two.h"
 #include "simd.h"
 
 #define EXP2_MAGIC 12582912.0f
@@ -26,14 +25,7 @@ static inline float exp2_one(float y) {
     const float square = r * r;
     const float high = EXP2_C6 * square + (EXP2_C5 * r + EXP2_C4);
     const float low = (EXP2_C3 * r + EXP2_C2) * square + EXP2_C1 * r;
-    float p = (high * (square * square) + low) + 1.0f;
-
-    uint32_t bits, exponent;
-    __builtin_memcpy(&exponent, &shifted, sizeof exponent);
-    __builtin_memcpy(&bits, &p, sizeof bits);
-    bits += exponent << 23;
-    __builtin_memcpy(&p, &bits, sizeof p);
-    return p;
+    return times_power_of_two((high * (square * square) + low) + 1.0f, shifted);
 }
 
 /* scale * 2^r as a table: the magic number, c6 to c1, c0. */

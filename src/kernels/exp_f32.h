@@ -9,8 +9,7 @@
 #ifndef QKV_KERNELS_EXP_F32_H
 #define QKV_KERNELS_EXP_F32_H
 
-#include <stdint.h>
-
+#include "power_of_two.h"
 #include "simd.h"
 
 #define EXP_LOW (-60.0f)
@@ -33,14 +32,7 @@ static inline float exp_one(float x) {
     const float square = r * r;
     float p = EXP_C6 * square + (EXP_C5 * r + EXP_C4);
     p = p * square + (EXP_C3 * r + EXP_C2);
-    p = (p * square + r) + 1.0f;
-
-    uint32_t bits, exponent;
-    __builtin_memcpy(&exponent, &shifted, sizeof exponent);
-    __builtin_memcpy(&bits, &p, sizeof bits);
-    bits += exponent << 23;
-    __builtin_memcpy(&p, &bits, sizeof p);
-    return p;
+    return times_power_of_two((p * square + r) + 1.0f, shifted);
 }
 
 static const float exp_table[][4] = {
