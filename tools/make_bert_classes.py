@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes web/lib/tokenizer/bert_classes.js: what the Rust tokenizers package takes for punctuation, marks and so on.
+"""Writes web/lib/tokenizer/unicode/bert_classes.js: what the Rust tokenizers package takes for punctuation, marks and so on.
 
 Its Unicode tables are older than a browser's and never change with the browser, so the ids of a text do not either.
 Every code point is asked once, through the package's own Python module:
 
-    pip install tokenizers==0.23.3 && python tools/make_bert_classes.py > web/lib/tokenizer/bert_classes.js
+    pip install tokenizers==0.23.3 && python tools/make_bert_classes.py > web/lib/tokenizer/unicode/bert_classes.js
 """
 
 import unicodedata

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes web/lib/tokenizer/unicode_classes.js and unicode_marks.js: what the Rust tokenizers package takes for letters,
+"""Writes web/lib/tokenizer/unicode/unicode_classes.js and unicode_marks.js: what the Rust tokenizers package takes for letters,
 digits, spaces, combining marks and so on.
 
 Its tables never change with the browser, so the ids of a text do not either. Every code point is asked once, through the

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { ABI, createCore, createEngine, liveCore } from '../../web/lib/engine.js';
+import { ABI, createCore, createEngine, liveCore } from '../../web/lib/engine/engine.js';
 import { qkvError } from './golden.js';
 import { tinyFiles } from './tiny_model.js';
 

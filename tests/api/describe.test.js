@@ -1,8 +1,8 @@
 /** What the wasm module says of itself, and memory that grows under our hands. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDescription, writeStruct } from '../../web/lib/describe.js';
-import { createHeap } from '../../web/lib/heap.js';
+import { parseDescription, writeStruct } from '../../web/lib/engine/describe.js';
+import { createHeap } from '../../web/lib/engine/heap.js';
 import { qkvError } from './golden.js';
 
 const TEXT = `version 1.2.3

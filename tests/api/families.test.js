@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadModel } from 'qkv';
 import { CONFIGS, casesOf, checkCase, filesOf } from '../golden_case.js';
-import { FAMILY_OF, CONFIGS as FAMILY_CONFIGS } from '../lib/family_configs.js';
+import { FAMILY_OF, CONFIGS as FAMILY_CONFIGS } from '../lib/families/family_configs.js';
 import { assertClose, assertSameBits, inTree, qkvError, randomIds, seeded } from './golden.js';
 
 const CASES = casesOf(inTree('tests/golden'));

@@ -1,13 +1,13 @@
 /** What exports write, read back. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rangeOf, viridis } from '../../web/lib/export/colour_map.js';
-import { toCsv } from '../../web/lib/export/csv.js';
-import { toMatrixJson } from '../../web/lib/export/matrix_json.js';
-import { toNpy } from '../../web/lib/export/npy.js';
-import { shortest } from '../../web/lib/export/numbers.js';
-import { toSvg } from '../../web/lib/export/svg.js';
-import { coloursOf, toTerminal } from '../../web/lib/export/terminal.js';
+import { rangeOf, viridis } from '../../web/export/colour_map.js';
+import { toCsv } from '../../web/export/csv.js';
+import { toMatrixJson } from '../../web/export/matrix_json.js';
+import { toNpy } from '../../web/export/npy.js';
+import { shortest } from '../../web/export/numbers.js';
+import { toSvg } from '../../web/export/svg.js';
+import { coloursOf, toTerminal } from '../../web/export/terminal.js';
 import { seeded } from './golden.js';
 
 const matrix = { rows: 2, cols: 3, data: Float32Array.of(0.1, 0.2, 0.7, 0, 1, 0) };

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { inspectModel, loadModel } from 'qkv';
-import { CASES, toGguf } from '../lib/gguf_convert.js';
-import { LLAMA_TENSORS, llamaFile, TYPE } from '../lib/gguf_file.js';
+import { CASES, toGguf } from '../lib/formats/gguf_convert.js';
+import { LLAMA_TENSORS, llamaFile, TYPE } from '../lib/formats/gguf_file.js';
 import { assertClose, assertSameBits, inTree, qkvError, randomIds, readSafetensors, seeded } from './golden.js';
 
 /** @typedef {import('qkv').Model} Model */
-/** @typedef {import('../lib/gguf_convert.js').Case} Case */
-/** @typedef {import('../lib/gguf_file.js').Tensor} Tensor */
+/** @typedef {import('../lib/formats/gguf_convert.js').Case} Case */
+/** @typedef {import('../lib/formats/gguf_file.js').Tensor} Tensor */
 
 const LENGTH = 21;
 /** GGUF has the root of Gemma's scale in float32, and says nothing of an activation: ReLU comes back as GELU. */
@@ -32,7 +32,7 @@ function caseOf(name, tensors) {
     const layer = /\.(\d+)\./.exec(original)?.[1] ?? '';
     return ggufName === undefined ? [] : [[original, ggufName.replace('{i}', layer), []]];
   });
-  return { architecture, config, tensors: /** @type {import('../lib/gguf_convert.js').Named[]} */ (named) };
+  return { architecture, config, tensors: /** @type {import('../lib/formats/gguf_convert.js').Named[]} */ (named) };
 }
 
 /**

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { init, loadModel, QkvError } from 'qkv';
 import { casesOf, filesOf } from '../golden_case.js';
-import { changed, hostileChanges } from '../lib/hostile_configs.js';
+import { changed, hostileChanges } from '../lib/families/hostile_configs.js';
 import { inTree } from './golden.js';
 
 const CASES = casesOf(inTree('tests/golden'));

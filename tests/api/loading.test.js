@@ -7,8 +7,8 @@ import { after, test } from 'node:test';
 import { init, loadModel } from 'qkv';
 import { resolveModel } from '../../web/lib/families/index.js';
 import { init as initOfSource, loadModel as loadFromSource } from '../../web/lib/index.js';
-import { narrowed, warmUp } from '../../web/lib/warm_up.js';
-import { CONFIGS } from '../lib/family_configs.js';
+import { narrowed, warmUp } from '../../web/lib/loading/warm_up.js';
+import { CONFIGS } from '../lib/families/family_configs.js';
 import { assertSameBits, BUNDLED, inTree, qkvError } from './golden.js';
 import { tinyFiles } from './tiny_model.js';
 

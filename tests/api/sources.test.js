@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { loadModel } from 'qkv';
-import { llamaFile } from '../lib/gguf_file.js';
+import { llamaFile } from '../lib/formats/gguf_file.js';
 import { assertSameBits, BUNDLED, qkvError } from './golden.js';
 import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 

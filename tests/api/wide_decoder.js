@@ -1,5 +1,5 @@
 /** A decoder of random weights, wide enough for a single token to be worth sharing out between threads. */
-import { entry, fileOf } from '../lib/safetensors_file.js';
+import { entry, fileOf } from '../lib/formats/safetensors_file.js';
 import { seeded } from './golden.js';
 
 const [WIDTH, HEADS, KV_HEADS, FFN, LAYERS] = [256, 4, 2, 512, 2];
@@ -47,7 +47,7 @@ function shapes() {
 /** @returns {{ [name: string]: Uint8Array }} */
 export function wideDecoderFiles() {
   const random = seeded(17);
-  /** @type {Record<string, import('../lib/safetensors_file.js').Entry>} */
+  /** @type {Record<string, import('../lib/formats/safetensors_file.js').Entry>} */
   const header = {};
   let end = 0;
   for (const [name, shape] of Object.entries(shapes())) {

@@ -5,9 +5,9 @@ import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import { afterEach, test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { createEngine } from '../../web/lib/engine.js';
+import { createEngine } from '../../web/lib/engine/engine.js';
 import { loadModel as loadFromSource } from '../../web/lib/index.js';
-import { loadWasm } from '../../web/lib/loader.js';
+import { loadWasm } from '../../web/lib/engine/loader.js';
 import { assertSameBits, BUNDLED, inTree, qkvError } from './golden.js';
 import { TINY_FOLDER, tinyFiles } from './tiny_model.js';
 

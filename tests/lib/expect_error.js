@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { QkvError } from '../../web/lib/errors.js';
+import { QkvError } from '../../web/lib/checks/errors.js';
 
 /**
  * The one way in which tests say "this is refused": a QkvError with that code, whose message names what the reader needs.

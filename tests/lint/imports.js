@@ -5,29 +5,31 @@ import { sourceFiles, textOf } from './sources.js';
 
 /** @typedef {{ checks: number, problems: string[] }} Report */
 
-/* A file may import those behind it in the list; a name with a slash is a folder, whose files may import each other. */
+/* Rooms of web/lib: a file may import from its own room and from those behind it in the list. '' is the root: the entries. */
 const LIBRARY = [
-  ...['index', 'remote', 'client', 'spawn', 'worker', 'host', 'protocol', 'load', 'warm_up', 'model_preview'],
-  ...['model_file', 'model_folder', 'weights', 'tensor_rows', 'model_config', 'stops', 'model', 'generate'],
-  ...['continuation', 'sampler', 'new_run', 'run', 'probabilities', 'input'],
-  ...[
-    'interventions',
-    'operators/',
-    'engine',
-    'loader',
-    'pool',
-    'thread',
-    'join_pool',
-    'heap',
-    'describe',
-    'pause',
-    'source',
-    'sources/',
-    'families/',
-    'tokenizer/',
-  ],
-  ...['formats/', 'export/', 'arguments', 'script_address', 'errors'],
+  '',
+  'worker',
+  'loading',
+  'model',
+  'operators',
+  'engine',
+  'sources',
+  'families',
+  'families/parts',
+  'tokenizer',
+  'tokenizer/read',
+  'tokenizer/models',
+  'tokenizer/steps',
+  'tokenizer/pattern',
+  'tokenizer/text',
+  'tokenizer/unicode',
+  'formats/gguf',
+  'formats',
+  'checks',
 ];
+/** In the root, but of no room: every room may ask where a file is. */
+const ADDRESSES = 'web/lib/addresses.js';
+/* A file of src/ may include those behind it; a name with a slash is a folder, whose files may include each other. */
 const ENGINE = [
   ...[
     'wasm',
@@ -58,7 +60,11 @@ const ENGINE = [
   ...['qkv', 'config', 'kernels/'],
 ];
 /** Both ends of the worker, and of the threads. */
-const MESSENGERS = ['client', 'host', 'pool', 'join_pool'].map((name) => `web/lib/${name}.js`);
+const MESSENGERS = ['worker/client', 'worker/host', 'engine/pool', 'engine/join_pool'].map(
+  (name) => `web/lib/${name}.js`,
+);
+/** Files of one folder of web/lib. */
+const MOST_FILES = 14;
 const PAGE_PACKAGES = /^(qkv|lit(\/.*)?)$/;
 
 /**
@@ -91,6 +97,21 @@ function directionProblem(order, from, to) {
   return wanted < rank ? `${from} may not import ${to}: that one lies above it` : null;
 }
 
+/** @param {string} path */
+const roomOf = (path) => (path.includes('/', 8) ? dirname(path).slice('web/lib/'.length) : '');
+
+/**
+ * @param {string} from
+ * @param {string} to
+ */
+function roomProblem(from, to) {
+  if (to === ADDRESSES) return null;
+  const [rank, wanted] = [from, to].map((path) => LIBRARY.indexOf(roomOf(path)));
+  if (rank < 0 || wanted < 0) return `${rank < 0 ? from : to}: tests/lint/imports.js does not know its room`;
+  if (rank > 0 && wanted === 0) return `${from} may not import ${to}: nothing imports an entry`;
+  return wanted < rank ? `${from} may not import ${to}: its room lies above` : null;
+}
+
 /** @returns {Report} */
 export function libraryImports() {
   const files = sourceFiles(['web/lib'], /\.js$/);
@@ -98,11 +119,37 @@ export function libraryImports() {
     importsOf(path).map((target) => {
       if (target.startsWith('node:')) return `${path} imports ${target}: the library asks process.getBuiltinModule`;
       if (!target.startsWith('.')) return null;
-      const name = (/** @type {string} */ file) => file.slice('web/lib/'.length).replace(/\.js$/, '');
-      return directionProblem(LIBRARY, name(path), name(join(dirname(path), target)));
+      return roomProblem(path, join(dirname(path), target));
     }),
   );
   return { checks: files.length, problems: problems.filter((problem) => problem !== null) };
+}
+
+/**
+ * A room is a page of file names that a reader takes in; families may be many, since each is like the others.
+ * @returns {Report}
+ */
+export function rooms() {
+  const count = new Map();
+  for (const path of sourceFiles(['web/lib'], /\.js$/)) count.set(dirname(path), (count.get(dirname(path)) ?? 0) + 1);
+  count.delete('web/lib/families');
+  const problems = [...count]
+    .filter(([, files]) => files > MOST_FILES)
+    .map(([room, files]) => `${room} has ${files} files; ${MOST_FILES} are the limit`);
+  return { checks: count.size, problems };
+}
+
+/** @returns {Report} */
+export function exportImports() {
+  const files = sourceFiles(['web/export'], /\.js$/);
+  const problems = files.flatMap((path) =>
+    importsOf(path)
+      .filter((target) => !target.startsWith('./'))
+      .map(
+        (target) => `${path} imports ${target}: what writes files takes plain arrays, from the library or elsewhere`,
+      ),
+  );
+  return { checks: files.length, problems };
 }
 
 /** @returns {Report} */
@@ -137,7 +184,7 @@ export function engineIncludes() {
  */
 export function places() {
   const rules = [
-    { what: /\bmemory\.buffer\b/, where: sourceFiles(['web/lib'], /\.js$/), only: ['web/lib/heap.js'] },
+    { what: /\bmemory\.buffer\b/, where: sourceFiles(['web/lib'], /\.js$/), only: ['web/lib/engine/heap.js'] },
     { what: /\.postMessage\(/, where: sourceFiles(['web'], /\.js$/), only: MESSENGERS },
     { what: /\bMath\.random\b/, where: sourceFiles(['web'], /\.(js|html)$/), only: [] },
     { what: /\b(innerHTML|unsafeHTML)\b/, where: sourceFiles(['web/page'], /\.js$/), only: [] },
@@ -158,7 +205,10 @@ export function places() {
  * @returns {Report}
  */
 export function readableFiles() {
-  const files = sourceFiles(['src', 'web/lib', 'web/page', 'web/cli', 'tests', 'tools', 'bench'], /\.(c|h|js|py|css)$/);
+  const files = sourceFiles(
+    ['src', 'web/lib', 'web/export', 'web/page', 'web/cli', 'tests', 'tools', 'bench'],
+    /\.(c|h|js|py|css)$/,
+  );
   const problems = files.flatMap((path) => {
     const lines = textOf(path).split('\n').length - 1;
     const vague = /^(util|utils|common|helper|helpers|misc)\b/.test(basename(path));

@@ -1,7 +1,7 @@
 /** The lint step: formatting, types, style, import directions. Each part says how much it looked at; all parts run even
  * when one fails. */
 import { spawnSync } from 'node:child_process';
-import { engineIncludes, libraryImports, pageImports, places, readableFiles } from './imports.js';
+import { engineIncludes, exportImports, libraryImports, pageImports, places, readableFiles, rooms } from './imports.js';
 import { ROOT, sourceFiles } from './sources.js';
 
 /** @typedef {import('./imports.js').Report} Report */
@@ -42,6 +42,8 @@ const PARTS = {
   biome: () => tool('npx', ['biome', 'check', '.'], (output) => Number(/Checked (\d+) file/.exec(output)?.[1] ?? 0)),
   shellcheck: () => tool('shellcheck', SCRIPTS, () => SCRIPTS.length),
   'library imports': libraryImports,
+  'library rooms': rooms,
+  'export imports': exportImports,
   'page imports': pageImports,
   'engine includes': engineIncludes,
   places,

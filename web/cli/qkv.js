@@ -4,11 +4,11 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { toCsv } from '../lib/export/csv.js';
-import { toMatrixJson } from '../lib/export/matrix_json.js';
-import { toNpy } from '../lib/export/npy.js';
-import { toSvg } from '../lib/export/svg.js';
-import { coloursOf, toTerminal } from '../lib/export/terminal.js';
+import { toCsv } from '../export/csv.js';
+import { toMatrixJson } from '../export/matrix_json.js';
+import { toNpy } from '../export/npy.js';
+import { toSvg } from '../export/svg.js';
+import { coloursOf, toTerminal } from '../export/terminal.js';
 import { asUsage, HELP, MAPS, oneOf, readCommandLine, UsageError, WHOLE } from './command_line.js';
 
 /** @typedef {import('./command_line.js').CommandLine} CommandLine */

@@ -1,35 +1,35 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
-import { optionsOf, signalOf, wholeNumber } from './arguments.js';
-import { compiledOf, createCore, createEngine, liveCore } from './engine.js';
-import { QkvError } from './errors.js';
-import { LOAD_OPTIONS, loadInThread } from './load.js';
-import { loadWasm } from './loader.js';
-import { previewModel } from './model_preview.js';
+import { optionsOf, signalOf, wholeNumber } from './checks/arguments.js';
+import { compiledOf, createCore, createEngine, liveCore } from './engine/engine.js';
+import { QkvError } from './checks/errors.js';
+import { LOAD_OPTIONS, loadInThread } from './loading/load.js';
+import { loadWasm } from './engine/loader.js';
+import { previewModel } from './loading/model_preview.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
-import { pauseThread } from './pause.js';
-import { MOST_THREADS, threadsFor } from './pool.js';
-import { loadInWorker } from './remote.js';
+import { pauseThread } from './engine/pause.js';
+import { MOST_THREADS, threadsFor } from './engine/pool.js';
+import { loadInWorker } from './worker/remote.js';
 
 export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 
-/** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./errors.js').ErrorCode} ErrorCode */
-/** @typedef {import('./generate.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('./generate.js').NewToken} NewToken */
-/** @typedef {import('./input.js').SingleInput} SingleInput */
-/** @typedef {import('./interventions.js').Kind} Kind */
-/** @typedef {import('./load.js').LoadOptions} LoadOptions */
-/** @typedef {import('./load.js').ModelInfo} ModelInfo */
-/** @typedef {import('./load.js').Progress} Progress */
-/** @typedef {import('./model.js').EmbedOptions} EmbedOptions */
-/** @typedef {import('./model.js').ForwardInput} ForwardInput */
-/** @typedef {import('./model.js').ForwardOptions} ForwardOptions */
-/** @typedef {import('./model.js').Model} Model */
-/** @typedef {import('./model_preview.js').ModelPreview} ModelPreview */
-/** @typedef {import('./model_preview.js').PreviewOptions & { engine?: Engine }} InspectModelOptions */
+/** @typedef {import('./engine/engine.js').Engine} Engine */
+/** @typedef {import('./checks/errors.js').ErrorCode} ErrorCode */
+/** @typedef {import('./model/generate.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./model/generate.js').NewToken} NewToken */
+/** @typedef {import('./model/input.js').SingleInput} SingleInput */
+/** @typedef {import('./model/interventions.js').Kind} Kind */
+/** @typedef {import('./loading/load.js').LoadOptions} LoadOptions */
+/** @typedef {import('./loading/load.js').ModelInfo} ModelInfo */
+/** @typedef {import('./loading/load.js').Progress} Progress */
+/** @typedef {import('./model/model.js').EmbedOptions} EmbedOptions */
+/** @typedef {import('./model/model.js').ForwardInput} ForwardInput */
+/** @typedef {import('./model/model.js').ForwardOptions} ForwardOptions */
+/** @typedef {import('./model/model.js').Model} Model */
+/** @typedef {import('./loading/model_preview.js').ModelPreview} ModelPreview */
+/** @typedef {import('./loading/model_preview.js').PreviewOptions & { engine?: Engine }} InspectModelOptions */
 /** @typedef {import('./operators/attention.js').AttentionStage} AttentionStage */
 /**
  * @template {'output' | AttentionStage} [Returned='output']
@@ -44,18 +44,18 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./operators/multi_head.js').MultiHeadOptions} MultiHeadOptions */
 /** @typedef {import('./operators/tensors.js').FloatTensor} FloatTensor */
 /** @typedef {import('./operators/tensors.js').BoolTensor} BoolTensor */
-/** @typedef {import('./run.js').HeadStatistics} HeadStatistics */
-/** @typedef {import('./run.js').Matrix} Matrix */
-/** @typedef {import('./run.js').NextToken} NextToken */
-/** @typedef {import('./run.js').Overview} Overview */
+/** @typedef {import('./model/run.js').HeadStatistics} HeadStatistics */
+/** @typedef {import('./model/run.js').Matrix} Matrix */
+/** @typedef {import('./model/run.js').NextToken} NextToken */
+/** @typedef {import('./model/run.js').Overview} Overview */
 /**
  * A finished forward pass; Run<false> of one input, Run<true> of a batch.
  * @template {boolean} [Batch=boolean]
- * @typedef {import('./run.js').Run<Batch>} Run
+ * @typedef {import('./model/run.js').Run<Batch>} Run
  */
-/** @typedef {import('./run.js').Stage} Stage */
-/** @typedef {import('./run.js').StageName} StageName */
-/** @typedef {import('./source.js').SourceInput} SourceInput */
+/** @typedef {import('./model/run.js').Stage} Stage */
+/** @typedef {import('./model/run.js').StageName} StageName */
+/** @typedef {import('./sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /**
  * @typedef {object} InitOptions
@@ -64,11 +64,11 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * @property {number | 'auto'} [threads] that compute together, for the same numbers: 1 unless given, at most 16; 'auto': the
  * cores, at most 4. One where memory cannot be shared (a page wants the headers of cross-origin isolation, and a model in
  * a worker); engine.info.threads says how many there are
- * @property {import('./loader.js').WasmSource} [wasm] the module, where it is not beside this file
+ * @property {import('./engine/loader.js').WasmSource} [wasm] the module, where it is not beside this file
  * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
  */
 /**
- * @typedef {import('./load.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
+ * @typedef {import('./loading/load.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
  * worker: compute in a worker; the default in pages. engine: what init() returned; in this thread models share its memory
  */
 

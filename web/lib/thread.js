@@ -1,5 +1,5 @@
 /** The entry of a thread of the engine: nothing but the start of join_pool.js. */
 
-import { joinPool } from './join_pool.js';
+import { joinPool } from './engine/join_pool.js';
 
 joinPool();

@@ -1,5 +1,5 @@
 /** The worker's entry: nothing but the start of host.js. */
 
-import { serve } from './host.js';
+import { serve } from './worker/host.js';
 
 serve();

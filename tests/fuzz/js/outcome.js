@@ -1,5 +1,5 @@
 /** Runs one input and says in one line what came of it, so that inputs which come to the same need not be kept. */
-import { QkvError } from '../../../web/lib/errors.js';
+import { QkvError } from '../../../web/lib/checks/errors.js';
 import { measured } from './limits.js';
 
 /** @typedef {import('./inputs.js').Target} Target */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { resolveModel } from '../../../web/lib/families/index.js';
 import { isObject, parseJson } from '../../../web/lib/formats/json.js';
-import { readStops } from '../../../web/lib/stops.js';
-import { CONFIGS } from '../../lib/family_configs.js';
+import { readStops } from '../../../web/lib/loading/stops.js';
+import { CONFIGS } from '../../lib/families/family_configs.js';
 import { jsonBytes, jsonInputs } from './inputs.js';
 
 const TINY = new URL('../../golden/tiny/', import.meta.url);

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { resolveModel } from '../../../web/lib/families/index.js';
 import { sniff } from '../../../web/lib/formats/sniff.js';
-import { openModelFile } from '../../../web/lib/model_file.js';
-import { openModelFolder } from '../../../web/lib/model_folder.js';
-import { openSource } from '../../../web/lib/source.js';
-import { readStops } from '../../../web/lib/stops.js';
-import { collector, entry, fileOf } from '../../lib/safetensors_file.js';
+import { openModelFile } from '../../../web/lib/loading/model_file.js';
+import { openModelFolder } from '../../../web/lib/loading/model_folder.js';
+import { openSource } from '../../../web/lib/sources/source.js';
+import { readStops } from '../../../web/lib/loading/stops.js';
+import { collector, entry, fileOf } from '../../lib/formats/safetensors_file.js';
 import { bytesOf, jsonBytes, jsonInputs, jsonValueOf } from './inputs.js';
 import { config } from './target_config.js';
 import { gguf } from './target_gguf.js';
@@ -118,7 +118,7 @@ async function readModel(named, asFiles) {
     await model.licence();
     const { accept, received } = collector();
     let atEnd = 0;
-    /** @type {import('../../../web/lib/model_folder.js').Receiver} */
+    /** @type {import('../../../web/lib/loading/model_folder.js').Receiver} */
     const receiver = {
       accept: (_, tensors) => accept(tensors.filter(({ dtype }) => dtype === 'F32')),
       endFile: () => atEnd++,

@@ -1,19 +1,19 @@
 /** GGUF files of all architectures: refused, or the same model however the file comes in chunks; then what reads that model. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { QkvError } from '../../../web/lib/errors.js';
+import { QkvError } from '../../../web/lib/checks/errors.js';
 import { resolveModel } from '../../../web/lib/families/index.js';
-import { ggufRowBytes, openGguf } from '../../../web/lib/formats/gguf.js';
-import { ARCHITECTURES } from '../../../web/lib/formats/gguf_architectures.js';
+import { ggufRowBytes, openGguf } from '../../../web/lib/formats/gguf/gguf.js';
+import { ARCHITECTURES } from '../../../web/lib/formats/gguf/gguf_architectures.js';
 import { createTokenizer } from '../../../web/lib/tokenizer/index.js';
-import { ARRAY, BOOL, F32, ggufFile, I32, STRING, sourceOf, U32, U64, U8 } from '../../lib/gguf_file.js';
-import { collector } from '../../lib/safetensors_file.js';
+import { ARRAY, BOOL, F32, ggufFile, I32, STRING, sourceOf, U32, U64, U8 } from '../../lib/formats/gguf_file.js';
+import { collector } from '../../lib/formats/safetensors_file.js';
 import { changedBytes, readings } from './inputs.js';
 import { checkResolved } from './target_config.js';
 import { checkText } from './target_tokenizer.js';
 
-/** @typedef {import('../../lib/gguf_file.js').Key} Key */
-/** @typedef {import('../../lib/gguf_file.js').Tensor} Tensor */
+/** @typedef {import('../../lib/formats/gguf_file.js').Key} Key */
+/** @typedef {import('../../lib/formats/gguf_file.js').Tensor} Tensor */
 /** @typedef {{ keys: Key[], tensors: Tensor[] }} Parts */
 
 const WIDTH = 8;

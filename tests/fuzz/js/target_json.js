@@ -1,7 +1,7 @@
 /** The JSON reader against JSON.parse: what it takes means the same there, what it refuses is refused there or is stricter. Then
  * the index of shards, which is the nearest that stands on it. */
 import assert from 'node:assert/strict';
-import { QkvError } from '../../../web/lib/errors.js';
+import { QkvError } from '../../../web/lib/checks/errors.js';
 import { parseJson } from '../../../web/lib/formats/json.js';
 import { checkShard, readIndex } from '../../../web/lib/formats/shards.js';
 import { bytesOf, jsonInputs } from './inputs.js';

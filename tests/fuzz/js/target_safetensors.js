@@ -1,9 +1,9 @@
 /** safetensors files, however they come in chunks: every tensor its bytes, or one error. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { QkvError } from '../../../web/lib/errors.js';
+import { QkvError } from '../../../web/lib/checks/errors.js';
 import { READABLE, readTensors } from '../../../web/lib/formats/safetensors.js';
-import { collector, entry, fileOf, streamOf } from '../../lib/safetensors_file.js';
+import { collector, entry, fileOf, streamOf } from '../../lib/formats/safetensors_file.js';
 import { anyOf, changedBytes, jsonValueOf, readings } from './inputs.js';
 import { changeTree, nearlyJson, textOf, treeChanges, treeOf } from './json_tree.js';
 

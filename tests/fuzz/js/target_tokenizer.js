@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseJson } from '../../../web/lib/formats/json.js';
 import { createTokenizer } from '../../../web/lib/tokenizer/index.js';
-import { GOLDEN_TOKENIZERS, goldenJson, goldenTokenizer } from '../../lib/golden_tokenizer.js';
+import { GOLDEN_TOKENIZERS, goldenJson, goldenTokenizer } from '../../lib/tokenizer/golden_tokenizer.js';
 import { hostileText, withHalves } from './hostile_text.js';
 import { bytesOf, changedBytes, changedJson, jsonBytes, jsonInputs, jsonValueOf } from './inputs.js';
 

@@ -2,7 +2,7 @@
  * BERT and what copies it (MiniLM, BGE, E5 ...): learned positions, norm after each block, GELU, an encoder.
  * Source: arXiv 1810.04805; names as transformers writes them, gamma and beta as the first files had them.
  */
-import { POST_NORM } from './engine_config.js';
+import { POST_NORM } from './parts/engine_config.js';
 
 /** @type {import('./index.js').Family} */
 export const bert = {

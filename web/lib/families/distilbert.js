@@ -2,7 +2,7 @@
  * DistilBERT: BERT with half of the layers, no token types, names of its own, and 1e-12 in every norm whatever
  * config.json says. Source: arXiv 1910.01108; names as transformers writes them.
  */
-import { POST_NORM } from './engine_config.js';
+import { POST_NORM } from './parts/engine_config.js';
 
 /** @type {import('./index.js').Family} */
 export const distilbert = {

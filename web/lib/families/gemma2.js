@@ -2,11 +2,11 @@
  * Gemma 2: Gemma with norms around each part, soft-capped scores and logits, and a sliding window in every second layer.
  * Source: arXiv 2408.00118; names as transformers writes them.
  */
-import { PLACE, perLayer } from './engine_config.js';
+import { PLACE, perLayer } from './parts/engine_config.js';
 import { gemma } from './gemma.js';
-import { layerKinds, slidingWindows } from './layer_kinds.js';
+import { layerKinds, slidingWindows } from './parts/layer_kinds.js';
 
-/** @typedef {import('./config_reader.js').ConfigReader} ConfigReader */
+/** @typedef {import('./parts/config_reader.js').ConfigReader} ConfigReader */
 
 /** null switches a cap off. @param {ConfigReader} c @param {string} key @param {number} missing */
 const softcap = (c, key, missing) => (c.raw(key) === null ? 0 : c.number(key, { above: 0, max: 1e6, missing }));

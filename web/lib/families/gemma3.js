@@ -4,8 +4,8 @@
  * Source: arXiv 2503.19786; names as transformers writes them.
  */
 import { gemma2 } from './gemma2.js';
-import { layerKinds, slidingWindows } from './layer_kinds.js';
-import { ropeFields, ropeSet } from './rope.js';
+import { layerKinds, slidingWindows } from './parts/layer_kinds.js';
+import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
 export const gemma3 = {

@@ -3,7 +3,7 @@
  * value side by side. Source: "Language Models are Unsupervised Multitask Learners", 2019; names as transformers writes
  * them; files on the hub leave the prefix out and carry mask buffers, which are ignored.
  */
-import { PRE_NORM, perLayer } from './engine_config.js';
+import { PRE_NORM, perLayer } from './parts/engine_config.js';
 
 /** @type {import('./index.js').Family} */
 export const gpt2 = {

@@ -4,8 +4,8 @@
  * Source: arXiv 2204.06745; names as transformers writes them.
  */
 import { bert } from './bert.js';
-import { PARALLEL, PRE_NORM } from './engine_config.js';
-import { ropeFields, ropeSet } from './rope.js';
+import { PARALLEL, PRE_NORM } from './parts/engine_config.js';
+import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
 export const gptNeox = {

@@ -3,13 +3,13 @@
  * config.json keeps the sizes, what the rest of it means, and under which names the files keep the weights. Nothing else
  * knows families by name; CONTRIBUTING.md tells how to add one.
  */
-import { QkvError } from '../errors.js';
+import { QkvError } from '../checks/errors.js';
 import { albert } from './albert.js';
 import { bert } from './bert.js';
-import { createReader } from './config_reader.js';
+import { createReader } from './parts/config_reader.js';
 import { distilbert } from './distilbert.js';
 import { electra } from './electra.js';
-import { engineConfig } from './engine_config.js';
+import { engineConfig } from './parts/engine_config.js';
 import { gemma } from './gemma.js';
 import { gemma2 } from './gemma2.js';
 import { gemma3 } from './gemma3.js';
@@ -19,20 +19,20 @@ import { llama } from './llama.js';
 import { mistral } from './mistral.js';
 import { modernbert } from './modernbert.js';
 import { mpnet } from './mpnet.js';
-import { outputHead } from './output_head.js';
+import { outputHead } from './parts/output_head.js';
 import { phi } from './phi.js';
-import { createMap } from './placement.js';
+import { createMap } from './parts/placement.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { roberta } from './roberta.js';
 
-/** @typedef {import('./config_reader.js').Config} Config */
-/** @typedef {import('./config_reader.js').ConfigReader} ConfigReader */
-/** @typedef {import('./engine_config.js').EngineConfig} EngineConfig */
-/** @typedef {import('./engine_config.js').FamilyConfig} FamilyConfig */
-/** @typedef {import('./engine_config.js').Sizes} Sizes */
-/** @typedef {import('./output_head.js').HeadRule} HeadRule */
-/** @typedef {import('./placement.js').MapTensor} MapTensor */
+/** @typedef {import('./parts/config_reader.js').Config} Config */
+/** @typedef {import('./parts/config_reader.js').ConfigReader} ConfigReader */
+/** @typedef {import('./parts/engine_config.js').EngineConfig} EngineConfig */
+/** @typedef {import('./parts/engine_config.js').FamilyConfig} FamilyConfig */
+/** @typedef {import('./parts/engine_config.js').Sizes} Sizes */
+/** @typedef {import('./parts/output_head.js').HeadRule} HeadRule */
+/** @typedef {import('./parts/placement.js').MapTensor} MapTensor */
 /** @typedef {'layers' | 'heads' | 'width' | 'ffn' | 'vocab' | 'positions'} NeededSize */
 /** @typedef {{ width: number, heads: number }} FirstSizes */
 

@@ -4,8 +4,8 @@
  * Source: arXiv 2302.13971 and 2307.09288; names as transformers writes them.
  */
 import { bert } from './bert.js';
-import { GATED_RMS } from './engine_config.js';
-import { ropeFields, ropeSet } from './rope.js';
+import { GATED_RMS } from './parts/engine_config.js';
+import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
 export const llama = {

@@ -2,7 +2,7 @@
  * Mistral: Llama with a sliding window in every layer; null means none, as in later releases.
  * Source: arXiv 2310.06825; names as transformers writes them.
  */
-import { slidingWindows } from './layer_kinds.js';
+import { slidingWindows } from './parts/layer_kinds.js';
 import { llama } from './llama.js';
 
 /** @type {import('./index.js').Family} */

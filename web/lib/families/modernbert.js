@@ -4,9 +4,9 @@
  * Source: arXiv 2412.13663; names as transformers writes them.
  */
 import { bert } from './bert.js';
-import { PRE_NORM } from './engine_config.js';
-import { layerKinds, windowsOf } from './layer_kinds.js';
-import { ropeFields, ropeSet } from './rope.js';
+import { PRE_NORM } from './parts/engine_config.js';
+import { layerKinds, windowsOf } from './parts/layer_kinds.js';
+import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
 export const modernbert = {

@@ -3,7 +3,7 @@
  * Source: arXiv 2004.09297; names as transformers writes them, which fixes padding, buckets and reach.
  */
 import { bert } from './bert.js';
-import { bucketsByDistance } from './buckets.js';
+import { bucketsByDistance } from './parts/buckets.js';
 import { roberta, startBehind } from './roberta.js';
 
 const PADDING = 1;

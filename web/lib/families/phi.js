@@ -3,9 +3,9 @@
  * rotary positions on half of each head and biases everywhere, the head's included.
  * Source: arXiv 2306.11644 and 2309.05463; names as transformers writes them.
  */
-import { PARALLEL, PRE_NORM } from './engine_config.js';
+import { PARALLEL, PRE_NORM } from './parts/engine_config.js';
 import { llama } from './llama.js';
-import { ropeFields, ropeSet } from './rope.js';
+import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
 export const phi = {

@@ -2,7 +2,7 @@
  * Qwen2 and Qwen2.5: Llama with biases on query, key and value; upper layers may have a sliding window.
  * Source: arXiv 2407.10671; names as transformers writes them.
  */
-import { layerKinds, slidingWindows } from './layer_kinds.js';
+import { layerKinds, slidingWindows } from './parts/layer_kinds.js';
 import { llama } from './llama.js';
 
 /** @type {import('./index.js').Family} */

@@ -6,8 +6,8 @@ import { bert } from './bert.js';
 
 /**
  * Position ids start behind the padding id, so the table must reach beyond it.
- * @param {import('./config_reader.js').ConfigReader} c
- * @param {import('./engine_config.js').Sizes} sizes
+ * @param {import('./parts/config_reader.js').ConfigReader} c
+ * @param {import('./parts/engine_config.js').Sizes} sizes
  * @param {number} padding
  */
 export function startBehind(c, { positions }, padding) {

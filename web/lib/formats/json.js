@@ -3,7 +3,7 @@
  * number and makes `__proto__` special; a file that means one thing to us and another to the next program is how
  * damaged or hostile models get in. Objects here have no prototype, so every key is an ordinary key.
  */
-import { QkvError } from '../errors.js';
+import { QkvError } from '../checks/errors.js';
 import { sniff } from './sniff.js';
 
 /** @typedef {null | boolean | number | string | JsonValue[] | JsonObject} JsonValue */

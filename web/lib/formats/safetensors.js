@@ -6,7 +6,7 @@
  * Spaces before the header's "{" are accepted as the reference does, though the format's text forbids them.
  * The file streams: bytes go from the chunk that brought them straight into the caller's memory.
  */
-import { QkvError, throwIfAborted } from '../errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { isObject, parseJson } from './json.js';
 import { sniff } from './sniff.js';
 

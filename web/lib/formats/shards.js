@@ -1,5 +1,5 @@
 /** model.safetensors.index.json: which file holds which tensor of a model that is split into several. */
-import { QkvError } from '../errors.js';
+import { QkvError } from '../checks/errors.js';
 import { isObject, parseJson } from './json.js';
 
 /** @typedef {import('./safetensors.js').TensorInfo} TensorInfo */

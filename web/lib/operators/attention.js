@@ -1,14 +1,14 @@
 /** scaledDotProductAttention: softmax(cap(scale Q K^T) + mask) V with every rule of ONNX Attention (opset 23 to 25) and of
  * torch's scaled_dot_product_attention. Synchronous; one copy in, one copy out. */
 
-import { oneOf, refuseOthers } from '../arguments.js';
-import { coreOf } from '../engine.js';
+import { oneOf, refuseOthers } from '../checks/arguments.js';
+import { coreOf } from '../engine/engine.js';
 import { maskOf } from './mask.js';
 import { planFor } from './plans.js';
 import { isGiven, sizesOf } from './shapes.js';
 import { kindOf, refusal, reusedBuffer } from './tensors.js';
 
-/** @typedef {import('../engine.js').Engine} Engine */
+/** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('./mask.js').AttentionMask} AttentionMask */
 /** @typedef {import('./shapes.js').Sizes} Sizes */
 /** @typedef {import('./tensors.js').FloatTensor} FloatTensor */

@@ -1,9 +1,9 @@
 /** One allocation of wasm memory cut into named pieces: the struct of a call, its scratch and its arrays. */
 
-import { writeStruct } from '../describe.js';
-import { memoryError } from '../engine.js';
+import { writeStruct } from '../engine/describe.js';
+import { memoryError } from '../engine/engine.js';
 
-/** @typedef {import('../engine.js').Core} Core */
+/** @typedef {import('../engine/engine.js').Core} Core */
 
 /**
  * Pieces begin half a step after a multiple of it, so never at a page. Where the target of a copy lies 16 bytes after its

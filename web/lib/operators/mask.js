@@ -1,7 +1,7 @@
 /** The mask of scaledDotProductAttention. Its convention has to be named, since half of the world means the opposite by a
  * boolean mask: torch's nn.MultiheadAttention leaves out what is true, SDPA and ONNX let it take part. */
 
-import { refuseOthers } from '../arguments.js';
+import { refuseOthers } from '../checks/arguments.js';
 import { isGiven } from './shapes.js';
 import { boolTensor, floatTensor, refusal } from './tensors.js';
 

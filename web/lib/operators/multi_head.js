@@ -1,9 +1,9 @@
 /** MultiHeadAttention: the layer that torch calls nn.MultiheadAttention, with its parameter names and its results, and
  * every step of the last forward pass to look at. */
 
-import { oneOf, optionsOf, wholeNumber } from '../arguments.js';
-import { coreOf } from '../engine.js';
-import { QkvError } from '../errors.js';
+import { oneOf, optionsOf, wholeNumber } from '../checks/arguments.js';
+import { coreOf } from '../engine/engine.js';
+import { QkvError } from '../checks/errors.js';
 import { offsetOf } from './attention.js';
 import { createLinear } from './linear.js';
 import { mergeMasks } from './merged_mask.js';
@@ -12,8 +12,8 @@ import { createPass } from './pass.js';
 import { isGiven } from './shapes.js';
 import { floatTensor, refusal, sameSize } from './tensors.js';
 
-/** @typedef {import('../engine.js').Engine} Engine */
-/** @typedef {import('../engine.js').Core} Core */
+/** @typedef {import('../engine/engine.js').Engine} Engine */
+/** @typedef {import('../engine/engine.js').Core} Core */
 /** @typedef {import('./tensors.js').FloatTensor} FloatTensor */
 /** @typedef {import('./tensors.js').BoolTensor} BoolTensor */
 /**

@@ -2,7 +2,7 @@
  * map each for query, key, value and output. With fewer key/value heads than query heads the key and value parts of
  * in_proj_weight and in_proj_bias have that many rows less. */
 
-import { refuseOthers } from '../arguments.js';
+import { refuseOthers } from '../checks/arguments.js';
 import { headerLength, parseHeader } from '../formats/safetensors.js';
 import { isGiven } from './shapes.js';
 import { floatTensor, kindOf, refusal, sameSize } from './tensors.js';

@@ -4,11 +4,11 @@
  *   x [*, inputs] -> q [B, L, D]; k, v [B, T, G dk]; concat [B, L, D] -> output [B, L, D]; weights [B, H, L, T]
  *   T = S + the rows of bias_k and zero attention. With the batch second the first two axes change places everywhere. */
 
-import { writeStruct } from '../describe.js';
+import { writeStruct } from '../engine/describe.js';
 import { allocateBlock, scratchBytes } from './blocks.js';
 import { neutralFields, setStrides } from './fields.js';
 
-/** @typedef {import('../engine.js').Core} Core */
+/** @typedef {import('../engine/engine.js').Core} Core */
 /** @typedef {import('./mask.js').MaskLayout} MaskLayout */
 /**
  * @typedef {object} PassSizes

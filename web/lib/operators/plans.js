@@ -2,13 +2,13 @@
  * array, and views of it, so that such a call allocates nothing. A few shapes are kept for each engine, the latest
  * first; all of it goes with the engine's memory. */
 
-import { writeStruct } from '../describe.js';
-import { QkvError } from '../errors.js';
+import { writeStruct } from '../engine/describe.js';
+import { QkvError } from '../checks/errors.js';
 import { allocateBlock, lastingViews, scratchBytes } from './blocks.js';
 import { neutralFields, setStrides } from './fields.js';
 import { outputShape, stridesOf } from './shapes.js';
 
-/** @typedef {import('../engine.js').Core} Core */
+/** @typedef {import('../engine/engine.js').Core} Core */
 /** @typedef {import('./shapes.js').Sizes} Sizes */
 /** @typedef {import('./mask.js').MaskLayout} MaskLayout */
 /** @typedef {{ sizes: Sizes, mask: MaskLayout, stage: string, hasLengths: boolean }} Form all that a plan depends on */

@@ -1,7 +1,7 @@
 /** Checks of the tensors that operators take. A tensor is {data, shape}, row-major. What is refused is named by the call
  * and the argument; nothing is allocated where all is well. */
 
-import { QkvError } from '../errors.js';
+import { QkvError } from '../checks/errors.js';
 
 /** @typedef {{ data: Float32Array, shape: readonly number[] }} FloatTensor */
 /** @typedef {{ data: Uint8Array, shape: readonly number[] }} BoolTensor 0 is false, anything else true */

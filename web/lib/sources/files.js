@@ -1,8 +1,8 @@
 /** A model's files as a page has them: dropped or chosen files, a directory handle, or bytes with names. */
-import { QkvError, throwIfAborted } from '../errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { GGUF_NAME, gather, listed, plainName } from './gather.js';
 
-/** @typedef {import('../source.js').Source} Source */
+/** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 const CHUNK = 1 << 20;
@@ -129,7 +129,7 @@ export function openFiles(files) {
 }
 
 /**
- * @param {import('../source.js').NamedBytes} named
+ * @param {import('./source.js').NamedBytes} named
  * @returns {Source}
  */
 export function openNamedBytes(named) {

@@ -1,8 +1,8 @@
 /** A model's files in a folder, under Node. */
-import { QkvError, throwIfAborted } from '../errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { GGUF_NAME, gather, listed, plainName } from './gather.js';
 
-/** @typedef {import('../source.js').Source} Source */
+/** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 const CHUNK = 1 << 20;

@@ -1,7 +1,7 @@
 /** What all sources share: plain names only, lists of them for messages, and a small file as one array. */
-import { QkvError, throwIfAborted } from '../errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 
-/** @typedef {import('../source.js').ByteStream} ByteStream */
+/** @typedef {import('./source.js').ByteStream} ByteStream */
 
 const PLAIN_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
 const LARGEST = 100_000_000;

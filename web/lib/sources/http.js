@@ -1,8 +1,8 @@
 /** A model's files below one URL, by fetch. */
-import { QkvError, throwIfAborted } from '../errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { gather, plainName } from './gather.js';
 
-/** @typedef {import('../source.js').Source} Source */
+/** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 /** What a person can do about an answer that is no file. @type {Record<number, string>} */
@@ -91,7 +91,7 @@ function refused(url, { status, statusText }) {
 /**
  * @param {URL} url
  * @param {MaybeSignal} signal
- * @returns {Promise<import('../source.js').ByteStream>}
+ * @returns {Promise<import('./source.js').ByteStream>}
  */
 async function openStream(url, signal) {
   const response = await request(url, signal, 'GET');

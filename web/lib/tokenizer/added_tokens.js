@@ -3,9 +3,9 @@
  * right. As in the Rust package a user who types "[SEP]" gets the separator itself.
  */
 
-import { createTest, readRanges } from './code_points.js';
-import { createTrie } from './trie.js';
-import { PATTERN_SPACE, WORD } from './unicode_classes.js';
+import { createTest, readRanges } from './unicode/code_points.js';
+import { createTrie } from './models/trie.js';
+import { PATTERN_SPACE, WORD } from './unicode/unicode_classes.js';
 
 /**
  * @typedef {object} AddedToken
@@ -61,7 +61,7 @@ export function createSplitter(patterns) {
 }
 
 /**
- * @param {import('./trie.js').Trie} trie
+ * @param {import('./models/trie.js').Trie} trie
  * @param {string} text
  * @param {number} at
  * @param {number} to

@@ -3,7 +3,7 @@ import { makeToken } from './tokenize.js';
 
 /** @typedef {import('./index.js').Encoding} Encoding */
 /** @typedef {import('./index.js').Token} Token */
-/** @typedef {import('./read_template.js').TemplatePart} TemplatePart */
+/** @typedef {import('./read/read_template.js').TemplatePart} TemplatePart */
 
 /**
  * @param {TemplatePart[]} template

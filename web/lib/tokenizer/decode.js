@@ -1,7 +1,7 @@
 /** Ids back to text, at once or one by one, and what a person reads of a single token. */
-import { byteOfPiece, bytesOfChars, pieceOfByte } from './byte_level.js';
+import { byteOfPiece, bytesOfChars, pieceOfByte } from './text/byte_level.js';
 
-/** @typedef {import('./read_decoder.js').Decoder} Decoder */
+/** @typedef {import('./read/read_decoder.js').Decoder} Decoder */
 /** @typedef {{ special?: boolean }} DecodeOptions special: keep special tokens */
 /** @typedef {{ push: (id: number) => string, end: () => string }} TextStream */
 

@@ -13,7 +13,7 @@
  * - Text beyond the limit is tokenised only to be counted: `truncated.from` and `.to` are tokens, specials included.
  * - Half a surrogate pair counts as U+FFFD.
  */
-import { QkvError } from '../errors.js';
+import { QkvError } from '../checks/errors.js';
 import { assemble } from './assemble.js';
 import { createDecode, createReadable } from './decode.js';
 import { createTokenize } from './tokenize.js';

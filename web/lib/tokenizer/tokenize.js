@@ -1,10 +1,10 @@
 /** One text to tokens: added tokens are taken out, the rest is normalised, cut into words and these into pieces. */
 import { createSplitter } from './added_tokens.js';
-import { alignSlice, newBudget, sizeAt, sliceAligned } from './aligned_text.js';
-import { createTest, readRanges } from './code_points.js';
-import { refusal } from './json_checks.js';
-import { onePiece } from './pieces.js';
-import { PATTERN_SPACE } from './unicode_classes.js';
+import { alignSlice, newBudget, sizeAt, sliceAligned } from './text/aligned_text.js';
+import { createTest, readRanges } from './unicode/code_points.js';
+import { refusal } from './read/json_checks.js';
+import { onePiece } from './text/pieces.js';
+import { PATTERN_SPACE } from './unicode/unicode_classes.js';
 
 /** @typedef {import('./added_tokens.js').AddedToken} AddedToken */
 /** @typedef {import('./index.js').Token} Token */

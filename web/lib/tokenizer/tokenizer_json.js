@@ -3,25 +3,25 @@
  * ids later: kinds that are not known, ids outside the model's table, endless nesting, patterns that could hang.
  * The file's own truncation and padding are ignored; the model's length counts.
  */
-import { idAt, listAt, objectAt, refusal, stringAt } from './json_checks.js';
-import { readDecoder } from './read_decoder.js';
-import { readModel } from './read_model.js';
-import { readNormalizer } from './read_normalizer.js';
-import { readPreTokenizer } from './read_pre_tokenizer.js';
-import { readTemplate } from './read_template.js';
+import { idAt, listAt, objectAt, refusal, stringAt } from './read/json_checks.js';
+import { readDecoder } from './read/read_decoder.js';
+import { readModel } from './read/read_model.js';
+import { readNormalizer } from './read/read_normalizer.js';
+import { readPreTokenizer } from './read/read_pre_tokenizer.js';
+import { readTemplate } from './read/read_template.js';
 
 /** @typedef {import('./added_tokens.js').AddedToken} AddedToken */
-/** @typedef {import('./json_checks.js').Json} Json */
-/** @typedef {import('./read_model.js').Model} Model */
+/** @typedef {import('./read/json_checks.js').Json} Json */
+/** @typedef {import('./read/read_model.js').Model} Model */
 
 /**
  * @typedef {object} TokenizerSettings
  * @property {Model} model
- * @property {import('./read_normalizer.js').Normalize} normalize
- * @property {import('./read_pre_tokenizer.js').PreTokenize} preTokenize
+ * @property {import('./read/read_normalizer.js').Normalize} normalize
+ * @property {import('./read/read_pre_tokenizer.js').PreTokenize} preTokenize
  * @property {AddedToken[]} added
- * @property {import('./read_template.js').Template} template
- * @property {import('./read_decoder.js').Decoder} decoder
+ * @property {import('./read/read_template.js').Template} template
+ * @property {import('./read/read_decoder.js').Decoder} decoder
  * @property {number | null} pad what the file fills short texts of a batch with
  */
 

@@ -1,0 +1,105 @@
+/** Text and places of generated tokens: as if the tokenizer had cut the whole text into these tokens. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { createContinuation } from '../../../web/lib/model/continuation.js';
+import { createTokenizer } from '../../../web/lib/tokenizer/index.js';
+import { inTree } from '../../api/golden.js';
+
+/** @param {string} name */
+function tokenizerOf(name) {
+  const json = JSON.parse(readFileSync(inTree(`tests/golden/tokenizers/${name}.json`), 'utf8'));
+  return createTokenizer(json, { vocab: 300_000, maxTokens: 4096 });
+}
+
+/**
+ * Encodes a text, takes the first tokens as the prompt and adds the others one by one.
+ * @param {string} name
+ * @param {string} text
+ * @param {number} count tokens of the prompt
+ */
+function continued(name, text, count) {
+  const tokenizer = tokenizerOf(name);
+  const { ids, typeIds, tokens } = tokenizer.encode(text);
+  const given = tokens.slice(0, count);
+  const prompt = { ids: ids.slice(0, count), typeIds: typeIds.slice(0, count), tokens: given, truncated: null };
+  const continuation = createContinuation({ ...prompt, text: text.slice(0, given[count - 1].end) }, tokenizer);
+  const pieces = tokens.slice(count).map(({ id }, index, rest) => continuation.add(id, index === rest.length - 1));
+  return { continuation, pieces, given, tokens, tokenizer };
+}
+
+const TEXT = 'The old mill, by the river: 注意 café, 12 naïve 🤖 robots!';
+
+for (const name of ['smollm2', 'qwen2', 'llama2', 'llama3', 'mistral', 'gemma', 'o200k']) {
+  test(`${name}: pieces make the rest of the text, and tokens lie where the whole text has them`, () => {
+    const { length } = tokenizerOf(name).encode(TEXT).tokens;
+    for (let count = 1; count < length; count++) {
+      const { continuation, pieces, given, tokens } = continued(name, TEXT, count);
+      const end = given[count - 1].end;
+      // A prompt that ends within a character has all of it; its other bytes come again.
+      if (tokens[count].start < end) continue;
+      assert.equal(pieces.join(''), TEXT.slice(end));
+      assert.equal(continuation.text(), TEXT.slice(end));
+      assert.deepEqual(
+        continuation.tokens.map(({ id, text, start, end: to, special }) => ({ id, text, start, to, special })),
+        tokens.slice(count).map(({ id, text, start, end: to, special }) => ({ id, text, start, to, special })),
+      );
+    }
+  });
+}
+
+test('bytes of a character that never comes are shown as such at the end', () => {
+  const tokenizer = tokenizerOf('gpt2');
+  const [first] = tokenizer.encode('🤖').ids;
+  const prompt = { ...tokenizer.encode('The'), text: 'The' };
+  const continuation = createContinuation(prompt, tokenizer);
+  assert.equal(continuation.add(first, false), '');
+  assert.match(continuation.add(first, true), /^\ufffd+$/);
+  const text = continuation.text() ?? '';
+  assert.deepEqual(
+    continuation.tokens.map(({ start, end }) => [start, end]),
+    [
+      [3, 4],
+      [3, 3 + text.length],
+    ],
+  );
+});
+
+test('words go on where the prompt stops and end at spaces, digits and signs', () => {
+  const { continuation, tokens } = continued('gpt2', 'unbelievable 12 robots! and so', 1);
+  const words = continuation.tokens.map(({ text, word }) => [text, word]);
+  assert.deepEqual(
+    words,
+    tokens.slice(1).map(({ text, word }) => [text, word]),
+  );
+});
+
+test('special tokens add no text and belong to no word', () => {
+  const tokenizer = tokenizerOf('smollm2');
+  const special = tokenizer.encode('<|endoftext|>').ids[0];
+  assert.ok(tokenizer.isSpecial(special));
+  const continuation = createContinuation({ ...tokenizer.encode('Hello'), text: 'Hello' }, tokenizer);
+  assert.equal(continuation.add(special, true), '');
+  const [token] = continuation.tokens;
+  assert.deepEqual([token.word, token.start, token.end, token.special], [null, 5, 5, true]);
+  assert.equal(token.text, '<|endoftext|>');
+});
+
+test('behind a pair, places count in the second text', () => {
+  const tokenizer = tokenizerOf('gpt2');
+  const pair = tokenizer.encode('One', 'Two');
+  const continuation = createContinuation({ ...pair, text: 'Two' }, tokenizer);
+  assert.equal(continuation.add(tokenizer.encode(' the').ids[0], true)[0], ' ');
+  const [token] = continuation.tokens;
+  assert.deepEqual([token.start, token.segment], [3, 1]);
+});
+
+test('without a tokenizer there is no text, and bare ids begin at 0', () => {
+  const place = /** @type {const} */ ({ segment: 0, sequence: 0, side: 'source', special: false });
+  const token = { id: 5, text: '#5', word: 0, start: 0, end: 0, ...place };
+  const prompt = { ids: Int32Array.of(5), typeIds: Int32Array.of(0), tokens: [token], truncated: null, text: '' };
+  const continuation = createContinuation(prompt, null);
+  assert.equal(continuation.add(7, true), '');
+  assert.equal(continuation.text(), null);
+  assert.deepEqual(continuation.tokens, [{ id: 7, text: '#7', word: null, start: 0, end: 0, ...place }]);
+});

@@ -1,0 +1,168 @@
+/** Finds, fetches, checks and compiles a wasm module; knows nothing of what is inside. A compiled module is kept per
+ * address, since instances of it are cheap: every model in its own memory, and a new instance after a trap. */
+
+import { threadAddress, wasmAddress } from '../addresses.js';
+import { QkvError } from '../checks/errors.js';
+
+/** @typedef {'simd' | 'relaxed'} Variant */
+/** @typedef {string | URL | BufferSource | Response | WebAssembly.Module} WasmSource */
+/**
+ * @typedef {object} Compiled
+ * @property {WebAssembly.Module} module
+ * @property {Variant | 'custom'} variant
+ * @property {number | null} wasmBytes null when a Module was handed in
+ * @property {import('./pool.js').PoolPlan | null} [pool] null: one thread
+ */
+
+// Two functions of a few bytes: i8x16.splat + i8x16.popcnt, and f32x4.relaxed_madd on splats.
+const SIMD_PROBE = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
+];
+const RELAXED_PROBE = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0, 65, 0, 253, 15, 65, 0, 253, 15, 65,
+  0, 253, 15, 253, 133, 2, 11,
+];
+
+/** @type {Map<string, Promise<Compiled>>} */
+const compiledByAddress = new Map();
+
+/**
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource, threads?: number }} options
+ * @returns {Promise<Compiled>}
+ */
+export async function loadWasm({ threads = 1, ...options }) {
+  const pool = threads > 1 ? { threads, address: threadAddress().href } : null;
+  return { ...(await loadModule(options, pool !== null)), pool };
+}
+
+/**
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource }} options
+ * @param {boolean} isShared
+ * @returns {Promise<Compiled>}
+ */
+async function loadModule({ variant = 'auto', wasm }, isShared) {
+  const chosen = chooseVariant(variant);
+  if (wasm === undefined) return fromAddress(wasmAddress(chosen, isShared), chosen);
+  const label = variant === 'auto' ? 'custom' : chosen;
+  if (wasm instanceof WebAssembly.Module) return { module: wasm, variant: label, wasmBytes: null };
+  if (wasm instanceof Response) return compile(await readResponse(wasm, wasm.url || 'the given response'), label);
+  if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm))
+    return compile({ bytes: toBytes(wasm), from: 'the given bytes' }, label);
+  if (typeof wasm === 'string' || wasm instanceof URL) return fromAddress(toAddress(wasm), label);
+  throw new QkvError('argument', 'init: wasm', { got: wasm, want: 'a URL, bytes, a Response or a WebAssembly.Module' });
+}
+
+/**
+ * @param {'auto' | Variant} wanted
+ * @returns {Variant}
+ */
+function chooseVariant(wanted) {
+  if (!['auto', 'simd', 'relaxed'].includes(wanted)) {
+    throw new QkvError('argument', 'init: variant', { got: wanted, want: "'auto', 'simd' or 'relaxed'" });
+  }
+  if (typeof WebAssembly === 'undefined' || !isValid(SIMD_PROBE)) {
+    const fix = 'qkv runs in Chrome 91, Firefox 89, Safari 16.4, Node 20.16 and newer.';
+    throw new QkvError('wasm', 'This program cannot run WebAssembly SIMD', { fix });
+  }
+  const hasRelaxed = isValid(RELAXED_PROBE);
+  if (wanted === 'relaxed' && !hasRelaxed) {
+    const fix = "Use 'auto' or 'simd'; relaxed SIMD came with Chrome 114, Firefox 145 and Node 21.";
+    throw new QkvError('wasm', 'This program cannot run relaxed SIMD', { fix });
+  }
+  if (wanted !== 'auto') return wanted;
+  return hasRelaxed ? 'relaxed' : 'simd';
+}
+
+/** @param {number[]} bytes */
+const isValid = (bytes) => WebAssembly.validate(Uint8Array.from(bytes));
+
+/** @param {string | URL} address */
+function toAddress(address) {
+  if (address instanceof URL) return address;
+  if (/^[a-z][a-z\d+.-]+:/i.test(address)) return new URL(address);
+  if (typeof document !== 'undefined') return new URL(address, document.baseURI);
+  const path = process.getBuiltinModule('node:path');
+  return process.getBuiltinModule('node:url').pathToFileURL(path.resolve(address));
+}
+
+/**
+ * @param {URL} address
+ * @param {Variant | 'custom'} variant
+ */
+function fromAddress(address, variant) {
+  const cached = compiledByAddress.get(address.href);
+  if (cached) return cached.then((compiled) => ({ ...compiled, variant }));
+  const loading = readAddress(address).then((file) => compile(file, variant));
+  compiledByAddress.set(address.href, loading);
+  // A failure is not kept: the next attempt may find the network back.
+  loading.catch(() => compiledByAddress.delete(address.href));
+  return loading;
+}
+
+/** @typedef {{ bytes: Uint8Array<ArrayBuffer>, from: string, contentType?: string | null }} WasmFile */
+
+/**
+ * @param {URL} address
+ * @returns {Promise<WasmFile>}
+ */
+async function readAddress(address) {
+  const fs = address.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs');
+  if (fs) {
+    try {
+      return { bytes: new Uint8Array(await fs.promises.readFile(address)), from: address.href };
+    } catch (cause) {
+      throw new QkvError('wasm', `The wasm file cannot be read: ${reason(cause)}`, { cause });
+    }
+  }
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(address);
+  } catch (cause) {
+    throw new QkvError('network', `${address.href} cannot be fetched: ${reason(cause)}`, { cause });
+  }
+  return readResponse(response, address.href);
+}
+
+/**
+ * @param {Response} response
+ * @param {string} from
+ * @returns {Promise<WasmFile>}
+ */
+async function readResponse(response, from) {
+  if (!response.ok) {
+    throw new QkvError('network', `HTTP status of ${from}`, { got: response.status, want: '200 and the wasm file' });
+  }
+  const contentType = response.headers.get('content-type');
+  // No compileStreaming: it refuses any content type but one, and Chromium kept no code of such a module for the next visit.
+  return { bytes: new Uint8Array(await response.arrayBuffer()), from, contentType };
+}
+
+/**
+ * @param {WasmFile} file
+ * @param {Variant | 'custom'} variant
+ * @returns {Promise<Compiled>}
+ */
+async function compile({ bytes, from, contentType }, variant) {
+  const magic = String.fromCharCode(...bytes.subarray(0, 4));
+  if (magic !== '\0asm') {
+    const served = contentType ? ` served as ${contentType}` : '';
+    const start = String.fromCharCode(...bytes.subarray(0, 16));
+    throw new QkvError('wasm', `${from}${served} is not a wasm file`, { got: start, want: '"\\0asm" at the start' });
+  }
+  try {
+    return { module: await WebAssembly.compile(bytes), variant, wasmBytes: bytes.byteLength };
+  } catch (cause) {
+    throw new QkvError('wasm', `${from} (${bytes.byteLength} bytes) does not compile: ${reason(cause)}`, { cause });
+  }
+}
+
+/** @param {BufferSource} source @returns {Uint8Array<ArrayBuffer>} */
+function toBytes(source) {
+  return ArrayBuffer.isView(source)
+    ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength).slice()
+    : new Uint8Array(source).slice();
+}
+
+/** @param {unknown} error */
+const reason = (error) => (error instanceof Error ? error.message.replace(/\.$/, '') : String(error));

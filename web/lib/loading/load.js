@@ -1,0 +1,203 @@
+/** loadModel in this thread: reads the small files, checks that the model fits, then streams the weights from the source
+ * straight into the engine. */
+
+import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from '../checks/arguments.js';
+import { memoryError } from '../engine/engine.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
+import { resolveModel } from '../families/index.js';
+import { createModel } from '../model/model.js';
+import { estimateBytes, precisionsOf } from './model_config.js';
+import { openModelFile } from './model_file.js';
+import { openModelFolder } from './model_folder.js';
+import { openSource } from '../sources/source.js';
+import { readStops } from './stops.js';
+import { createTokenizer } from '../tokenizer/index.js';
+import { whileWarming } from './warm_up.js';
+import { createReceiver } from './weights.js';
+
+/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../model/model.js').Model} Model */
+/** @typedef {import('../sources/source.js').SourceInput} SourceInput */
+/** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
+/** @typedef {import('../model/interventions.js').Kind} Kind */
+/** @typedef {import('./model_config.js').Precision} Precision */
+/** @typedef {import('./model_folder.js').ModelFiles} ModelFiles */
+/** @typedef {{ layers: number, heads: number, kvHeads: number, headDim: number, width: number }} Extents */
+/** @typedef {{ [name: string]: number }} MeasuredError how far the weights are from float32, as the model's maker measured */
+/**
+ * @typedef {Extents & {
+ *   name: string,
+ *   family: string,
+ *   kinds: Kind[],
+ *   byKind: { [kind: string]: Extents },
+ *   vocab: number,
+ *   precision: Precision,
+ *   measured: MeasuredError | null,
+ *   maxTokens: number,
+ *   parameters: number,
+ *   bytes: number,
+ *   headRows: number,
+ *   ignored: string[],
+ *   licence: string | null,
+ * }} ModelInfo bytes: what the weights take in memory; headRows: logits a token, 0 = the model has no head; ignored: some
+ * of the tensors that the model has no use for, {i} for a layer
+ */
+/** @typedef {{ phase: 'download' | 'load' | 'embed', file: string | null, loaded: number, total: number | null }} Progress */
+/** @typedef {(progress: Progress) => void} OnProgress */
+/**
+ * @typedef {object} LoadOptions
+ * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats. Weights
+ * that a file has rounded to ten bits are not rounded to q8 again
+ * @property {number} [maxTokens] longer text is cut, and generate stops at so many tokens with the prompt's; bare ids of
+ * forward may be more. Default and ceiling: the model's own limit
+ * @property {string} [revision] of a hub model
+ * @property {AbortSignal} [signal]
+ * @property {OnProgress} [onProgress]
+ * @property {false} [cache] this version keeps no copies of downloads, the browser does as the server allows
+ */
+
+/** @type {readonly (keyof LoadOptions)[]} */
+export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache'];
+
+/**
+ * @param {SourceInput} input
+ * @param {LoadOptions | undefined} options
+ * @param {{ core: Core, pause: () => Promise<void> }} place
+ * @returns {Promise<Model>}
+ */
+export async function loadInThread(input, options, { core, pause }) {
+  const given = checkLoadOptions(options);
+  const { revision, signal } = given;
+  throwIfAborted(signal);
+  const source = await openSource(input, { signal, revision });
+  const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
+  try {
+    return createModel({ core, pause, ...(await load(files, source.name, given, { core, pause })) });
+  } finally {
+    await files.close();
+  }
+}
+
+/**
+ * @param {ModelFiles} files
+ * @param {string} name
+ * @param {ReturnType<typeof checkLoadOptions>} options
+ * @param {{ core: Core, pause: () => Promise<void> }} place
+ */
+async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, { core, pause }) {
+  const resolved = resolveModel(files.config, files.label);
+  const { context, vocab, segments, causal } = resolved.engine;
+  const precision = choosePrecision(wanted, resolved);
+  const limit = maxTokens === undefined ? context : wholeNumber('loadModel: maxTokens', maxTokens, 1, context);
+  const needed = estimateBytes(core, resolved, precision);
+  if (needed > core.available()) throw memoryError(name, needed, core.available());
+  const { tokenizer, stops, licence, weights } = await whileWarming({ core, pause }, resolved, precision, async () => {
+    const json = await files.tokenizer();
+    return {
+      tokenizer: json === null ? null : createTokenizer(json, { vocab, maxTokens: limit }),
+      stops: causal ? await readEnds(files, vocab) : [],
+      licence: await files.licence(),
+      weights: await readWeights(files, resolved, createReceiver(core, resolved, precision), signal, onProgress),
+    };
+  });
+  const { engine, pointer, parameters, bytes, ignored } = weights;
+  const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, head_rows: headRows } = engine;
+  const extents = { layers, heads, kvHeads, headDim, width };
+  return {
+    pointer,
+    limits: {
+      tokenizer,
+      vocab,
+      positions: context,
+      segments,
+      headRows,
+      stops,
+    },
+    info: {
+      name,
+      family: resolved.family,
+      kinds: resolved.kinds,
+      byKind: Object.fromEntries(resolved.kinds.map((kind) => [kind, extents])),
+      ...extents,
+      vocab,
+      precision,
+      measured: measuredError(files.config),
+      maxTokens: limit,
+      parameters,
+      bytes,
+      headRows,
+      ignored,
+      licence,
+    },
+  };
+}
+
+/** @param {ModelFiles} files @param {number} vocab */
+async function readEnds({ generation, config, label }, vocab) {
+  const particular = await generation();
+  const own = { config, label };
+  const other = { config: particular ?? {}, label: label.replace('config.json', 'generation_config.json') };
+  return readStops(particular === null ? [own] : [other, own], vocab);
+}
+
+/** @param {LoadOptions | undefined} options */
+export function checkLoadOptions(options) {
+  const given = optionsOf('loadModel', options, LOAD_OPTIONS);
+  const { precision = 'auto', maxTokens, revision, cache = false } = given;
+  oneOf('loadModel: precision', precision, ['auto', 'f32', 'q10', 'q8']);
+  if (maxTokens !== undefined) wholeNumber('loadModel: maxTokens', maxTokens, 1, 2 ** 31 - 1);
+  if (revision !== undefined && typeof revision !== 'string') {
+    throw new QkvError('argument', 'loadModel: revision', { got: revision, want: 'a string' });
+  }
+  if (cache !== false) {
+    const fix = 'This version keeps no copies of downloads; the browser does as the server allows.';
+    throw new QkvError('unsupported', 'loadModel: cache', { got: cache, want: 'false', fix });
+  }
+  const onProgress = callbackOf('loadModel: onProgress', given.onProgress);
+  return { precision, maxTokens, revision, onProgress, signal: signalOf('loadModel', given.signal) };
+}
+
+/**
+ * @param {'auto' | Precision} wanted
+ * @param {ResolvedModel} resolved
+ * @returns {Precision}
+ */
+function choosePrecision(wanted, { quantization, label }) {
+  const allowed = precisionsOf(quantization);
+  if (wanted === 'auto') return allowed[0];
+  if (allowed.includes(wanted)) return wanted;
+  const want = `'auto', 'f32' or '${allowed[0]}'`;
+  const fix = `The weights of ${label} are rounded to ${quantization?.bits} bits already.`;
+  throw new QkvError('unsupported', 'loadModel: precision', { got: wanted, want, fix });
+}
+
+/**
+ * @param {Record<string, unknown>} config
+ * @returns {MeasuredError | null}
+ */
+function measuredError(config) {
+  const { measured } = /** @type {{ measured?: Record<string, unknown> }} */ (config.quantization_config ?? {});
+  if (typeof measured !== 'object' || measured === null) return null;
+  const numbers = Object.entries(measured).filter(([, value]) => typeof value === 'number');
+  return Object.fromEntries(/** @type {[string, number][]} */ (numbers));
+}
+
+/**
+ * @param {ModelFiles} files
+ * @param {ResolvedModel} resolved
+ * @param {ReturnType<typeof createReceiver>} receiver
+ * @param {AbortSignal | undefined} signal
+ * @param {OnProgress | undefined} onProgress
+ */
+async function readWeights(files, resolved, receiver, signal, onProgress) {
+  /** @type {import('./model_folder.js').OnFile} */
+  const onFile = (file, loaded, total) => onProgress?.({ phase: 'download', file, loaded, total });
+  try {
+    const loaded = receiver.finish(await files.readWeights({ receiver, resolved, signal, onFile }));
+    onProgress?.({ phase: 'load', file: null, loaded: loaded.parameters, total: loaded.parameters });
+    return loaded;
+  } catch (error) {
+    receiver.discard();
+    throw error;
+  }
+}

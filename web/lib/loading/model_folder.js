@@ -1,0 +1,156 @@
+/** A model as a folder has it: config.json, one or several safetensors files, tokenizer.json and what else helps. */
+
+import { QkvError } from '../checks/errors.js';
+import { parseJson } from '../formats/json.js';
+import { readTensors } from '../formats/safetensors.js';
+import { checkShard, readIndex } from '../formats/shards.js';
+import { listed } from '../sources/gather.js';
+
+/** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
+/** @typedef {import('../formats/safetensors.js').ByteStream} ByteStream */
+/** @typedef {import('../formats/safetensors.js').Sinks} Sinks */
+/** @typedef {import('../formats/safetensors.js').TensorInfo} TensorInfo */
+/** @typedef {import('../formats/shards.js').ShardIndex} ShardIndex */
+/** @typedef {import('../sources/source.js').Source} Source */
+/** @typedef {Record<string, unknown>} JsonObject */
+/**
+ * What takes the weights. names: of all tensors, where there are several files
+ * @typedef {object} Receiver
+ * @property {(label: string, tensors: TensorInfo[], names?: Iterable<string>) => Sinks} accept
+ * @property {() => void} endFile
+ */
+/** @typedef {(file: string, loaded: number, total: number | null) => void} OnFile bytes of one file */
+/** @typedef {{ receiver: Receiver, resolved: ResolvedModel, signal: AbortSignal | undefined, onFile: OnFile }} Reading */
+/**
+ * A model's files, opened; what they say can be asked before any weight is read.
+ * @typedef {object} ModelFiles
+ * @property {string} label of the config, for messages
+ * @property {JsonObject} config
+ * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it
+ * @property {() => Promise<JsonObject | null>} generation generation_config.json
+ * @property {() => Promise<string | null>} licence
+ * @property {(reading: Reading) => Promise<string>} readWeights returns the name of what was read, for messages
+ * @property {() => Promise<void>} close
+ */
+
+const CONFIG = 'config.json';
+const TOKENIZER = 'tokenizer.json';
+const GENERATION = 'generation_config.json';
+const README = 'README.md';
+const WEIGHTS = 'model.safetensors';
+const INDEX = 'model.safetensors.index.json';
+const LARGEST = { config: 4e6, tokenizer: 100e6, readme: 1e6, index: 50e6 };
+
+/**
+ * @param {Source} source
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<ModelFiles>}
+ */
+export async function openModelFolder(source, signal) {
+  /** @param {string} file @param {number} max */
+  const read = async (file, max) => parseJson(await source.bytes(file, { max, signal }), `${source.name}/${file}`);
+  /** @param {string} file @param {number} max */
+  const readOptional = async (file, max) => ((await source.has(file, { signal })) ? read(file, max) : null);
+  const config = await read(CONFIG, LARGEST.config);
+  return {
+    label: `${source.name}/${CONFIG}`,
+    config,
+    tokenizer: () => readOptional(TOKENIZER, LARGEST.tokenizer),
+    generation: () => readOptional(GENERATION, LARGEST.config),
+    licence: () => readLicence(source, config, signal),
+    readWeights: (reading) => readWeights(source, reading),
+    close: async () => {},
+  };
+}
+
+/**
+ * The licence, where the folder states one: in its README or in config.json.
+ * @param {Source} source
+ * @param {JsonObject} config
+ * @param {AbortSignal | undefined} signal
+ */
+async function readLicence(source, config, signal) {
+  if (typeof config.license === 'string') return config.license;
+  if (!(await source.has(README, { signal }))) return null;
+  const text = new TextDecoder().decode(await source.bytes(README, { max: LARGEST.readme, signal }));
+  // `license: mit` in the front matter that the hub wants, or a line of its own.
+  return /^(?:[-*] )?licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*(?:\(.*)?\r?$/im.exec(text)?.[1] ?? null;
+}
+
+/** @param {Source} source @param {Reading} reading @returns {Promise<string>} */
+async function readWeights(source, reading) {
+  const { signal, resolved } = reading;
+  const whole = await openWhole(source, signal);
+  const index = whole ? null : await readShardIndex(source, signal);
+  for (const file of index ? tableFirst(index, resolved) : [WEIGHTS]) {
+    const stream = whole ?? (await source.stream(file, { signal }));
+    await readFile(stream, source, file, index, reading);
+  }
+  return `${source.name}/${index ? INDEX : WEIGHTS}`;
+}
+
+/**
+ * @param {ByteStream} stream
+ * @param {Source} source
+ * @param {string} file
+ * @param {ShardIndex | null} index
+ * @param {Reading} reading
+ */
+async function readFile(stream, source, file, index, { receiver, signal, onFile }) {
+  const label = `${source.name}/${file}`;
+  let loaded = 0;
+  let total = stream.size;
+  const onBytes = (/** @type {number} */ count) => {
+    loaded += count;
+    onFile(file, loaded, total);
+  };
+  /** @type {import('../formats/safetensors.js').Accept} */
+  const accept = (tensors, fileSize) => {
+    // Servers that compress on the way say no size; nothing may follow the last tensor, so the header does.
+    total ??= fileSize;
+    if (index) checkShard(index, file, tensors);
+    return receiver.accept(label, tensors, index?.fileOf.keys());
+  };
+  onBytes(0);
+  await readTensors(stream, label, accept, { signal, onBytes });
+  receiver.endFile();
+}
+
+/**
+ * The weights as one file; null where there is none, so that what a server says of it is not lost.
+ * @param {Source} source
+ * @param {AbortSignal | undefined} signal
+ */
+async function openWhole(source, signal) {
+  try {
+    return await source.stream(WEIGHTS, { signal });
+  } catch (error) {
+    if (error instanceof QkvError && error.code === 'missing') return null;
+    throw error;
+  }
+}
+
+/**
+ * @param {Source} source
+ * @param {AbortSignal | undefined} signal
+ */
+async function readShardIndex(source, signal) {
+  if (await source.has(INDEX, { signal })) {
+    return readIndex(await source.bytes(INDEX, { max: LARGEST.index, signal }), `${source.name}/${INDEX}`);
+  }
+  const got = source.names && listed(await source.names());
+  const fix = 'A model is a folder with config.json, model.safetensors and tokenizer.json, or one .gguf file.';
+  throw new QkvError('missing', `${source.where(WEIGHTS)} is not there`, { got, fix });
+}
+
+/**
+ * The shard with the token table comes first, since the engine is laid out by the form of that table.
+ * @param {ShardIndex} index
+ * @param {ResolvedModel} resolved
+ */
+function tableFirst({ files, fileOf }, resolved) {
+  const { mapTensor } = resolved.layout(fileOf.keys());
+  const table = [...fileOf.keys()].find((name) => mapTensor(name)?.slots[0] === 'tokens');
+  const first = table === undefined ? files[0] : /** @type {string} */ (fileOf.get(table));
+  return [first, ...files.filter((file) => file !== first)];
+}

@@ -1,0 +1,97 @@
+/** Text token by token: choose a token from the logits at the last place, feed it, and so on. Feeding computes the new
+ * token alone; keys and values of the earlier ones are kept in the run. */
+
+import { callbackOf, optionsOf, signalOf, wholeNumber } from '../checks/arguments.js';
+import { createContinuation } from './continuation.js';
+import { createSampler } from './sampler.js';
+
+/** @typedef {import('./input.js').InputLimits} InputLimits */
+/** @typedef {import('./input.js').Prompt} Prompt */
+/** @typedef {import('./input.js').Sequence} Sequence */
+/** @typedef {import('./sampler.js').SamplerOptions} SamplerOptions */
+/**
+ * A token as it is chosen, before it is fed.
+ * @typedef {object} NewToken
+ * @property {number} id
+ * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, and for special
+ * tokens; the texts of all tokens make run.text
+ * @property {number} index among the new tokens, from 0
+ * @property {boolean} special
+ */
+/**
+ * A promise that it returns is awaited before the next token is told (a worker computes on meanwhile); where it rejects, so
+ * does generate.
+ * @typedef {(token: NewToken) => unknown} OnToken
+ */
+/**
+ * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
+ * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
+ */
+/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
+/**
+ * @typedef {object} Generated
+ * @property {string | null} text of the new tokens; null for a model without a tokenizer
+ * @property {Stopped} stopped
+ * @property {number} promptTokens
+ */
+/** @typedef {ReturnType<typeof readGenerateOptions>} ReadOptions */
+
+/** @type {readonly (keyof GenerateOptions)[]} */
+export const GENERATE_OPTIONS = ['maxNewTokens', 'temperature', 'topK', 'topP', 'seed', 'onToken', 'signal'];
+
+const USUAL_TOKENS = 64;
+
+/**
+ * @param {GenerateOptions | undefined} options
+ * @param {InputLimits} limits
+ */
+export function readGenerateOptions(options, { positions, headRows }) {
+  const {
+    maxNewTokens = Math.min(USUAL_TOKENS, positions),
+    onToken,
+    signal,
+    ...sampler
+  } = optionsOf('generate', options, GENERATE_OPTIONS);
+  return {
+    most: wholeNumber('generate: maxNewTokens', maxNewTokens, 1, positions),
+    onToken: callbackOf('generate: onToken', onToken),
+    signal: signalOf('generate', signal),
+    sample: createSampler(sampler, headRows),
+  };
+}
+
+/**
+ * @param {object} parts
+ * @param {Prompt} parts.prompt
+ * @param {number} parts.room tokens that fit behind it
+ * @param {InputLimits} parts.limits
+ * @param {ReadOptions} parts.options
+ * @param {() => Float32Array} parts.logits at the last token
+ * @param {(id: number) => Promise<void>} parts.feed appends a token and computes it
+ * @returns {Promise<{ sequence: Sequence, generated: Generated }>}
+ */
+export async function generateTokens({ prompt, room, limits, options, logits, feed }) {
+  const { most, sample, onToken } = options;
+  const continuation = createContinuation(prompt, limits.tokenizer);
+  /** @type {Stopped} */
+  let stopped = room < most ? 'context' : 'length';
+  for (let index = 0; index < room; index++) {
+    const id = sample(logits());
+    const isEnd = limits.stops.includes(id);
+    const text = continuation.add(id, isEnd || index === room - 1);
+    const { special } = continuation.tokens[index];
+    await onToken?.({ id, text, index, special });
+    await feed(id);
+    if (!isEnd) continue;
+    stopped = 'eos';
+    break;
+  }
+  const tokens = [...prompt.tokens, ...continuation.tokens];
+  const ids = Int32Array.from(tokens, ({ id }) => id);
+  const typeIds = new Int32Array(ids.length);
+  typeIds.set(prompt.typeIds);
+  return {
+    sequence: { ids, typeIds, tokens, truncated: prompt.truncated },
+    generated: { text: continuation.text(), stopped, promptTokens: prompt.ids.length },
+  };
+}

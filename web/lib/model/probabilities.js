@@ -1,0 +1,93 @@
+/** Logits to probabilities. The sums run in float64 and in order of the ids, with an exp of our own, because Math.exp may
+ * differ in its last bit from one JavaScript engine to another: the same logits give the same bits everywhere. */
+
+import { QkvError } from '../checks/errors.js';
+
+/** x = n ln 2 + r with |r| <= ln 2 / 2; the first part of ln 2 has zeros behind its 32nd bit, so that n times it is exact. */
+const LN2_HIGH = 0.69314718036912382;
+const LN2_LOW = 1.9082149292705877e-10;
+/** The series of exp(r) up to r^14 / 14!: the rest is below 1e-18. */
+const TERMS = 14;
+/** exp(-700) is about 1e-304; what is smaller counts as nothing. */
+const LOWEST = -700;
+/** 2^-n. */
+const POWERS = new Float64Array(1024);
+for (let n = 0, power = 1; n < POWERS.length; n++, power /= 2) POWERS[n] = power;
+
+/**
+ * exp on [-Infinity, 0], to 2 units in the last place; exp(0) is exactly 1.
+ * @param {number} x
+ */
+export function exp(x) {
+  if (!(x >= LOWEST)) return 0;
+  const n = Math.round(x / (LN2_HIGH + LN2_LOW));
+  const r = x - n * LN2_HIGH - n * LN2_LOW;
+  let sum = 1;
+  for (let term = TERMS; term > 0; term--) sum = 1 + (sum * r) / term;
+  return sum * POWERS[-n];
+}
+
+/**
+ * The largest logit. Logits that are no numbers, or infinite, come from weights that are; there is nothing to choose then.
+ * @param {Float32Array} logits
+ * @param {string} subject for the message
+ */
+export function largestLogit(logits, subject) {
+  let largest = Number.NEGATIVE_INFINITY;
+  // By index: an iterator takes four to ten times as long, and this is done for every token that is generated.
+  for (let id = 0; id < logits.length && !Number.isNaN(largest); id++) {
+    if (!(logits[id] <= largest)) largest = logits[id];
+  }
+  if (Number.isFinite(largest)) return largest;
+  const fix = 'The weights of the model, or its activations, are not finite.';
+  throw new QkvError('weight', `${subject}: the largest logit`, { got: largest, want: 'a finite number', fix });
+}
+
+/**
+ * exp((logit - largest) / temperature) of every logit.
+ * @param {Float32Array} logits
+ * @param {number} largest
+ * @param {number} temperature above 0
+ */
+export function unnormalized(logits, largest, temperature) {
+  // Through float64 first: divided by a tiny temperature the difference may become -Infinity, which is fine.
+  return Float64Array.from(logits, (logit) => exp((logit - largest) / temperature));
+}
+
+/** @param {Float64Array} values */
+export function sum(values) {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}
+
+/**
+ * Ids of the largest logits, the largest first; of equal ones the lower id.
+ * @param {Float32Array} logits
+ * @param {number} count at most logits.length
+ */
+export function largestIds(logits, count) {
+  const threshold = logits.slice().sort()[logits.length - count];
+  /** @type {number[]} */
+  const ids = [];
+  /** @type {number[]} */
+  const equal = [];
+  for (let id = 0; id < logits.length; id++) {
+    if (logits[id] > threshold) ids.push(id);
+    else if (logits[id] === threshold && equal.length < count) equal.push(id);
+  }
+  ids.push(...equal.slice(0, count - ids.length));
+  return ids.sort((a, b) => logits[b] - logits[a] || a - b);
+}
+
+/**
+ * The likeliest ids with their probabilities: softmax over all logits.
+ * @param {Float32Array} logits
+ * @param {number} count
+ * @param {string} subject
+ */
+export function likeliest(logits, count, subject) {
+  const largest = largestLogit(logits, subject);
+  const total = sum(unnormalized(logits, largest, 1));
+  return largestIds(logits, count).map((id) => ({ id, probability: exp(logits[id] - largest) / total }));
+}

@@ -1,0 +1,21 @@
+/** A pattern as tokenizer.json writes it: {"String": ...} or {"Regex": ...}. */
+import { objectAt, refusal, stringAt } from './json_checks.js';
+import { createLiteral, createPattern } from '../pattern/pattern.js';
+
+/** @typedef {import('../pattern/pattern.js').Finder} Finder */
+
+const MAX_LITERAL = 1_000;
+const FIX = 'Patterns of published tokenizers use sets, groups, counts and a look at one neighbour; no others are run.';
+
+/** @param {unknown} value @param {string} key @returns {{ find: Finder, literal: string | null }} */
+export function readPattern(value, key) {
+  const pattern = objectAt(value, key);
+  if (pattern.String !== undefined) {
+    const literal = stringAt(pattern.String, `${key}.String`, MAX_LITERAL);
+    return { find: literal === '' ? () => {} : createLiteral(literal), literal };
+  }
+  const source = stringAt(pattern.Regex, `${key}.Regex`);
+  const fail = (/** @type {string} */ problem) =>
+    refusal(`${key}.Regex`, `${problem} in ${source}`, 'a pattern that takes linear time', FIX);
+  return { find: createPattern(source, fail), literal: null };
+}

@@ -1,0 +1,111 @@
+/**
+ * The normaliser "Precompiled": sentencepiece's table of replacements, a double-array trie over UTF-8 bytes followed by
+ * the texts it points to. As the Rust package does, a grapheme of at most five bytes is looked up as a whole, and what is
+ * found for its beginning replaces all of it; longer ones go character by character.
+ *
+ * A node is 32 bits: bits 0-7 the byte that leads to it, bit 8 whether a value follows, bit 9 whether its offset counts
+ * in 256s, the rest the offset; a value node has bit 31 set and its place in the texts below.
+ */
+import { createBuilder, sizeAt } from '../text/aligned_text.js';
+import { eachGrapheme } from '../unicode/graphemes.js';
+
+/** @typedef {import('../text/aligned_text.js').AlignedText} AlignedText */
+/** @typedef {(text: string) => string | null} Lookup */
+
+const LONGEST_GRAPHEME = 5;
+/** The longest of Unicode's own replacements has 33 bytes. */
+const LONGEST_REPLACEMENT = 128;
+const REMEMBERED = 20_000;
+
+/**
+ * @param {Uint8Array} bytes the decoded charsmap
+ * @returns {((source: AlignedText) => AlignedText) | null} null when the bytes are no charsmap
+ */
+export function createCharsmap(bytes) {
+  if (bytes.length < 4) return null;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const size = view.getUint32(0, true);
+  if (size % 4 !== 0 || size === 0 || size > bytes.length - 4) return null;
+  const nodes = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
+  const lookup = createLookup(nodes, bytes.subarray(4 + size));
+  return (source) => rewrite(source, lookup);
+}
+
+/** @param {number} node @returns {number} */
+const offsetOf = (node) => (node >>> 10) << ((node & 0x200) >>> 6);
+
+/** @param {Uint32Array} nodes @param {Uint8Array} texts @returns {Lookup} */
+function createLookup(nodes, texts) {
+  const encoder = new TextEncoder();
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  /** @type {Map<string, string | null>} */
+  const known = new Map();
+
+  /** @param {string} text @returns {string | null} */
+  const find = (text) => {
+    let place = offsetOf(nodes[0]);
+    for (const byte of encoder.encode(text)) {
+      place ^= byte;
+      if (byte === 0 || place >= nodes.length || (nodes[place] & 0x800000ff) !== byte) return null;
+      const node = nodes[place];
+      place ^= offsetOf(node);
+      if ((node & 0x100) === 0) continue;
+      return place < nodes.length ? textAt(nodes[place] & 0x7fffffff) : null;
+    }
+    return null;
+  };
+  /** @param {number} from @returns {string | null} */
+  const textAt = (from) => {
+    const rest = texts.subarray(from, from + LONGEST_REPLACEMENT + 1);
+    const length = rest.indexOf(0);
+    return length < 0 ? null : decoder.decode(rest.subarray(0, length));
+  };
+
+  return (text) => {
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    if (known.size >= REMEMBERED) known.clear();
+    const found = find(text);
+    known.set(text, found);
+    return found;
+  };
+}
+
+/** @param {AlignedText} source @param {Lookup} lookup @returns {AlignedText} */
+function rewrite({ text, starts, ends }, lookup) {
+  const result = createBuilder();
+  /** The k-th new character comes from the k-th old one, those beyond from the last.
+   * @param {string} replacement @param {number} from @param {number} to */
+  const replace = (replacement, from, to) => {
+    let at = from;
+    for (const char of replacement) {
+      result.push(char, starts[at], ends[at]);
+      const next = at + sizeAt(text, at);
+      if (next < to) at = next;
+    }
+  };
+  eachGrapheme(text, (from, to) => {
+    const whole = bytesOf(text, from, to) <= LONGEST_GRAPHEME ? lookup(text.slice(from, to)) : null;
+    if (whole !== null) {
+      replace(whole, from, to);
+      return;
+    }
+    for (let at = from; at < to; ) {
+      const next = at + sizeAt(text, at);
+      const char = text.slice(at, next);
+      replace(lookup(char) ?? char, at, next);
+      at = next;
+    }
+  });
+  return result.done();
+}
+
+/** @param {string} text @param {number} from @param {number} to @returns {number} in UTF-8, or more than five */
+function bytesOf(text, from, to) {
+  let bytes = 0;
+  for (let at = from; at < to && bytes <= LONGEST_GRAPHEME; at++) {
+    const unit = text.charCodeAt(at);
+    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit < 0xe000 ? 2 : 3;
+  }
+  return bytes;
+}

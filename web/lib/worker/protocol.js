@@ -1,0 +1,75 @@
+/** The messages between client.js and host.js, as types, and what both sides do to values before they cross. One worker
+ * holds one model; runs are known by number. */
+
+import { QkvError } from '../checks/errors.js';
+
+/** @typedef {import('../checks/errors.js').PlainError} PlainError */
+/**
+ * What the client asks. `run` is the number of a run for the methods of one.
+ * @typedef {{ id: number, method: string, run: number | null, args: unknown[] }} Request
+ */
+/** @typedef {{ abort: number }} Abort cancels the request of that id; it is still answered */
+/** @typedef {{ ready: true }} Ready the worker's script has started */
+/** @typedef {{ id: number, progress: import('../loading/load.js').Progress }} ProgressReply */
+/** @typedef {{ id: number, token: import('../model/generate.js').NewToken }} TokenReply */
+/** @typedef {{ id: number, result: unknown }} ResultReply */
+/** @typedef {{ id: number, error: PlainError }} ErrorReply */
+/** @typedef {Request | Abort} ToHost */
+/** @typedef {Ready | ProgressReply | TokenReply | ResultReply | ErrorReply} ToClient */
+/**
+ * The argument of the first request, `load`.
+ * @typedef {object} LoadRequest
+ * @property {WebAssembly.Module} module
+ * @property {number} limit bytes of memory, 0 = no ceiling
+ * @property {import('../engine/pool.js').PoolPlan | null} pool
+ * @property {import('../sources/source.js').SourceInput} source
+ * @property {{ precision: 'auto' | import('../loading/load.js').Precision, maxTokens?: number, revision?: string }} options
+ */
+/**
+ * What `forward` and `generate` answer.
+ * @typedef {object} RunReply
+ * @property {number} run
+ * @property {import('../model/run.js').Run['tokens']} tokens
+ * @property {import('../model/run.js').Run['truncated']} truncated
+ * @property {number[]} lengths
+ * @property {number} time
+ * @property {number} bytes
+ * @property {import('../model/run.js').Run['text']} text
+ * @property {import('../model/run.js').Run['stopped']} stopped
+ * @property {number} promptTokens
+ */
+
+/** Methods of a run that are asked for across the boundary. */
+export const RUN_METHODS = /** @type {const} */ ([
+  'getWeights',
+  'overview',
+  'getStage',
+  'hidden',
+  'embedding',
+  'logits',
+  'nextTokens',
+]);
+
+/**
+ * The buffers of a result, to be transferred: a matrix, an overview, an embedding or an array of them.
+ * @param {unknown} value
+ * @returns {ArrayBuffer[]}
+ */
+export function buffersOf(value) {
+  if (typeof value !== 'object' || value === null) return [];
+  const values = ArrayBuffer.isView(value) ? [value] : Object.values(value);
+  const buffers = values.flatMap((one) =>
+    ArrayBuffer.isView(one) && one.buffer instanceof ArrayBuffer ? [one.buffer] : [],
+  );
+  return [...new Set(buffers)];
+}
+
+/**
+ * @param {unknown} error
+ * @returns {PlainError}
+ */
+export function toPlainError(error) {
+  if (error instanceof QkvError) return error.toJSON();
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return new QkvError('crash', `The worker failed (${message})`).toJSON();
+}
