@@ -291,7 +291,7 @@ usage() {
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
 ./build.sh fuzz [S]  fuzz the engine and the parsers, S seconds for each target (60)
-./build.sh bench    measure everything; bench/suite.js names the parts and options, --readme writes the README's tables
+./build.sh bench    measure everything; bench/suite.js names the parts and options, --write writes docs/measurements.md
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
 TEXT

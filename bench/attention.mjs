@@ -212,7 +212,7 @@ export async function measure({ rounds, threads, peers, brief }) {
   }
   const title = 'Attention with its weights returned; the peer without them, net of its call';
   const head = ['size, precision, build, threads', 'ms, best', 'onnxruntime-web', 'a plain loop'];
-  return { tables, readme: [{ title, head, rows }] };
+  return { tables, kept: [{ title, head, rows }] };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -137,5 +137,5 @@ export async function measure({ rounds, full, brief }) {
   }
   const head = ['what', 'tokens', 'time, exponent (last doubling)', 'time', 'memory', 'bytes a further token'];
   const title = `Growth with the number of tokens n, ${threadsText(1)}`;
-  return { tables: grown.map(({ table }) => table), readme: [{ title, head, rows: grown.map(({ row }) => row) }] };
+  return { tables: grown.map(({ table }) => table), kept: [{ title, head, rows: grown.map(({ row }) => row) }] };
 }

@@ -108,5 +108,5 @@ export async function measure(settings) {
       ),
     },
   ];
-  return { tables, readme: tables };
+  return { tables, kept: tables };
 }

@@ -59,5 +59,5 @@ export async function measure({ brief }) {
     'MB of linear memory',
   ];
   const table = { title: 'Memory', head, rows };
-  return { tables: [table], readme: [table] };
+  return { tables: [table], kept: [table] };
 }

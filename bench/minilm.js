@@ -159,6 +159,6 @@ export async function measure(settings) {
   const perSecond = new Map(embedded.rows.map(([name, best]) => [name, best]));
   return {
     tables: [...lengths.map(({ n, rows }) => lengthTable(rows, n)), embedded, ...(errors ? [errors] : [])],
-    readme: [lengthsTable(lengths, perSecond), ...(errors ? [errors] : [])],
+    kept: [lengthsTable(lengths, perSecond), ...(errors ? [errors] : [])],
   };
 }

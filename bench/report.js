@@ -2,8 +2,8 @@
 
 /** @typedef {{ title: string, head: string[], rows: string[][], notes?: string[] }} Table */
 /**
- * What a part of the suite has measured; `readme` are the tables for the README, the shorter ones.
- * @typedef {{ tables: Table[], readme: Table[] }} Report
+ * What a part of the suite has measured; `kept` are the tables for docs/measurements.md, the shorter ones.
+ * @typedef {{ tables: Table[], kept: Table[] }} Report
  */
 /**
  * @typedef {object} Settings

@@ -9,7 +9,7 @@
  *   --node 20,22,24   in these versions of Node, from npm into build/node-N where they are missing
  *   --peers [DIR]     onnxruntime-web takes turns with us: a folder that has it, or from npm into build/peers
  *   --peer-models DIR what make_peer_models.py wrote (build/cache/peer)
- *   --readme          writes the tables into README.md, those of the parts that ran
+ *   --write           writes the tables into docs/measurements.md, those of the parts that ran
  * Nothing is asserted here: a figure is for reading. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -19,7 +19,7 @@ import { nodeAt, nodeOf } from './nodes.js';
 import { packageFolder } from './npm_packages.js';
 import { PARTS } from './parts.js';
 import { ortFile } from './peers.js';
-import { blockOf, replaceBlock } from './readme.js';
+import { blockOf, replaceBlock } from './measurements.js';
 import { tableText } from './report.js';
 import { inTree, machine } from './runtime.js';
 
@@ -30,7 +30,7 @@ import { inTree, machine } from './runtime.js';
 const THREADS = '2';
 const ORT_VERSION = '1.30.0';
 const BROWSER = 'browser';
-const README = inTree('README.md');
+const MEASUREMENTS = inTree('docs/measurements.md');
 
 /** @param {string} message @returns {never} */
 function stop(message) {
@@ -66,7 +66,7 @@ function readArguments() {
         node: { type: 'string' },
         peers: { type: 'string' },
         'peer-models': { type: 'string', default: 'build/cache/peer' },
-        readme: { type: 'boolean', default: false },
+        write: { type: 'boolean', default: false },
       },
     });
   } catch (error) {
@@ -78,7 +78,7 @@ const { values, positionals } = readArguments();
 const asked = positionals.filter((name) => name !== BROWSER);
 const unknown = asked.find((name) => !Object.hasOwn(PARTS, name));
 if (unknown) stop(`there is no part '${unknown}'; the parts are ${Object.keys(PARTS).join(', ')}, and ${BROWSER}`);
-if (values.brief && values.readme) stop('--brief measures nothing that belongs into the README');
+if (values.brief && values.write) stop('--brief measures nothing that belongs into docs/measurements.md');
 const versions = values.node === undefined ? [] : values.node.split(',').map((text) => count('node', text));
 
 /** @type {Settings} */
@@ -120,22 +120,24 @@ const commandOf = (part) =>
     ...(settings.full && PARTS[part].full ? ['--full'] : []),
     ...(values.threads !== THREADS ? [`--threads ${values.threads}`] : []),
     ...(values.rounds !== undefined && !PARTS[part].once ? [`--rounds ${values.rounds}`] : []),
-    '--readme',
+    '--write',
   ].join(' ');
 
 /** @param {Result[]} results */
-async function writeReadme(results) {
-  let text = await readFile(README, 'utf8');
+async function writeTables(results) {
+  let text = await readFile(MEASUREMENTS, 'utf8');
   for (const part of new Set(results.map((result) => result.part))) {
     const measured = results.filter((result) => result.part === part);
     const { once, fewer } = PARTS[part];
-    const tables = measured.map(({ where, report }) => ({ where: once ? '' : where, tables: report.readme }));
+    const tables = measured.map(({ where, report }) => ({ where: once ? '' : where, tables: report.kept }));
     const rounds = `${fewer ? 'up to ' : ''}${settings.rounds} rounds`;
     const conditions = once ? `in ${measured[0].where}` : `on ${machine()}, ${rounds}`;
     text = replaceBlock(text, part, blockOf(tables, `\`${commandOf(part)}\` ${conditions}.`));
   }
-  await writeFile(README, text);
-  console.log(`README.md has new figures of ${[...new Set(results.map(({ part }) => part))].join(', ') || 'no part'}.`);
+  await writeFile(MEASUREMENTS, text);
+  console.log(
+    `docs/measurements.md has new figures of ${[...new Set(results.map(({ part }) => part))].join(', ') || 'no part'}.`,
+  );
 }
 
 /** @type {Result[]} */
@@ -153,6 +155,6 @@ try {
   }
 } finally {
   // What took an hour is not lost when a later part fails.
-  if (values.readme) await writeReadme(results);
+  if (values.write) await writeTables(results);
 }
 if (results.length === 0) stop(`${BROWSER} cannot run ${asked.join(', ')}`);

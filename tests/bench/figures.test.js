@@ -7,7 +7,7 @@ import { growthOf } from '../../bench/growth.js';
 import { lengthsTable, rowsOf } from '../../bench/minilm.js';
 import { PARTS } from '../../bench/parts.js';
 import { race, spreadOf } from '../../bench/race.js';
-import { blockOf, joinTables, replaceBlock } from '../../bench/readme.js';
+import { blockOf, joinTables, replaceBlock } from '../../bench/measurements.js';
 import { digits, percent, tableText } from '../../bench/report.js';
 import { inTree } from '../../bench/runtime.js';
 
@@ -95,7 +95,7 @@ test('f32 is held against f32, ten bits against q8, two threads against one, by 
   assert.ok(alone.every(({ peer }) => peer === ''));
 });
 
-test('the README has one column for each length, and of the plain build one thread', () => {
+test('the kept table has one column for each length, and of the plain build one thread', () => {
   const rows = rowsOf(MODELS, PEERS, measured, 1);
   const lengths = [16, 32].map((n) => ({ n, rows }));
   const table = lengthsTable(lengths, new Map([[MODELS[0].name, '99']]));
@@ -176,10 +176,10 @@ test('a block is replaced in place, twice as well as once, and nothing around it
     /^before\n<!-- bench a -->\n\*\*T\*\*\n\n\| what[\s\S]*?\n\nNode 1: N\n\nthe command\n<!-- bench a ends -->\nbetween\n/,
   );
   assert.ok(!once.includes('old'));
-  assert.throws(() => replaceBlock(text, 'c', block), /README\.md has no '<!-- bench c -->'/);
+  assert.throws(() => replaceBlock(text, 'c', block), /measurements\.md has no '<!-- bench c -->'/);
 });
 
-test('the README has a place for every part of the suite', () => {
-  const readme = readFileSync(inTree('README.md'), 'utf8');
-  for (const part of Object.keys(PARTS)) assert.notEqual(replaceBlock(readme, part, 'new'), readme);
+test('docs/measurements.md has a place for every part of the suite', () => {
+  const text = readFileSync(inTree('docs/measurements.md'), 'utf8');
+  for (const part of Object.keys(PARTS)) assert.notEqual(replaceBlock(text, part, 'new'), text);
 });

@@ -10,9 +10,9 @@ export const BRIEF = { rounds: 1, threads: 2, full: false, brief: true, peers: n
  * Rows fit their head and every number is one.
  * @param {Report} report
  */
-export function checkTables({ tables, readme }) {
-  assert.ok(tables.length > 0 && readme.length > 0);
-  for (const { title, head, rows } of [...tables, ...readme]) {
+export function checkTables({ tables, kept }) {
+  assert.ok(tables.length > 0 && kept.length > 0);
+  for (const { title, head, rows } of [...tables, ...kept]) {
     assert.ok(rows.length > 0, `${title}: no row`);
     for (const row of rows) {
       assert.equal(row.length, head.length, `${title}: ${row[0]}`);

@@ -1,4 +1,4 @@
-/** The figures of the README, each part of the suite between its markers, and one table from several programs. */
+/** The figures of docs/measurements.md, each part of the suite between its markers, and one table from several programs. */
 import { tableText } from './report.js';
 
 /** @typedef {import('./report.js').Table} Table */
@@ -51,6 +51,6 @@ function markdown({ notes = [], ...table }) {
 export function replaceBlock(text, part, block) {
   const [open, close] = [`<!-- bench ${part} -->`, `<!-- bench ${part} ends -->`];
   const [from, to] = [text.indexOf(open), text.indexOf(close)];
-  if (from < 0 || to < from) throw new Error(`README.md has no '${open}' with '${close}' behind it`);
+  if (from < 0 || to < from) throw new Error(`docs/measurements.md has no '${open}' with '${close}' behind it`);
   return `${text.slice(0, from + open.length)}\n${block.trim()}\n${text.slice(to)}`;
 }
