@@ -1,6 +1,6 @@
 /** A model's files as a page has them: dropped or chosen files, a directory handle, or bytes with names. */
 import { QkvError, throwIfAborted } from '../checks/errors.js';
-import { GGUF_NAME, gather, listed, plainName } from './gather.js';
+import { GGUF_NAME, gather, listed, plainPath } from './gather.js';
 
 /** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
@@ -23,7 +23,7 @@ function sourceOf(name, find, names) {
   /** @param {string} file @param {MaybeSignal} signal */
   const stream = async (file, signal) => {
     throwIfAborted(signal);
-    const entry = await find(plainName(file));
+    const entry = await find(plainPath(file));
     if (entry === null) {
       throw new QkvError('missing', `${file} is not among the files of ${name}`, { got: listed(await names()) });
     }
@@ -32,7 +32,7 @@ function sourceOf(name, find, names) {
   return {
     name,
     where,
-    has: async (file) => (await find(plainName(file))) !== null,
+    has: async (file) => (await find(plainPath(file))) !== null,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
     names,
@@ -90,11 +90,12 @@ function isFile(value) {
   return typeof value === 'object' && value !== null && 'stream' in value && 'name' in value && 'size' in value;
 }
 
-/** How deep a file lies in the folder that was chosen. @param {File} file @returns {number} */
-const depthOf = (file) => (file.webkitRelativePath ?? '').split('/').length;
+/** The folders that a file lies in, the chosen one first. @param {File} file @returns {string[]} */
+const foldersOf = (file) => (file.webkitRelativePath ?? '').split('/').slice(0, -1);
 
 /**
- * @param {File[]} files of one folder; of a chosen folder's tree only the files at its top count
+ * @param {File[]} files of one folder; of a chosen folder's tree the files at its top are the model, and those below it
+ * are what modules.json may name
  * @returns {Source}
  */
 export function openFiles(files) {
@@ -104,9 +105,9 @@ export function openFiles(files) {
   if (stranger !== undefined) {
     throw new QkvError('source', 'The files of the model', { got: stranger, want: 'a list of File objects' });
   }
-  const top = Math.min(...files.map(depthOf));
-  for (const file of files) {
-    if (depthOf(file) > top) continue;
+  const depth = Math.min(...files.map((file) => foldersOf(file).length));
+  const top = files.filter((file) => foldersOf(file).length === depth);
+  for (const file of top) {
     if (byName.has(file.name)) {
       const fix = 'Give the files of one model only.';
       throw new QkvError('source', 'The files of the model', {
@@ -117,14 +118,20 @@ export function openFiles(files) {
     }
     byName.set(file.name, file);
   }
-  const folder = [...byName.values()].at(0)?.webkitRelativePath?.split('/').at(-2);
+  const names = [...byName.keys()];
+  const root = top.length > 0 ? foldersOf(top[0]) : [];
+  for (const file of files) {
+    const folders = foldersOf(file);
+    if (folders.length === depth || root.some((folder, i) => folder !== folders[i])) continue;
+    byName.set([...folders.slice(depth), file.name].join('/'), file);
+  }
   return sourceOf(
-    folder || 'files',
+    root.at(-1) || 'files',
     async (name) => {
       const file = byName.get(name);
       return file === undefined ? null : blobEntry(file);
     },
-    async () => [...byName.keys()],
+    async () => names,
   );
 }
 
@@ -147,7 +154,7 @@ export function openNamedBytes(named) {
   return sourceOf(
     'bytes',
     async (name) => byName.get(name) ?? null,
-    async () => [...byName.keys()],
+    async () => [...byName.keys()].filter((name) => !name.includes('/')),
   );
 }
 
@@ -160,7 +167,10 @@ export function openHandle(handle) {
     handle.name || 'folder',
     async (name) => {
       try {
-        return blobEntry(await (await handle.getFileHandle(name)).getFile());
+        const parts = name.split('/');
+        let folder = handle;
+        for (const part of parts.slice(0, -1)) folder = await folder.getDirectoryHandle(part);
+        return blobEntry(await (await folder.getFileHandle(parts[parts.length - 1])).getFile());
       } catch (cause) {
         if (isNotFound(cause)) return null;
         throw new QkvError('source', `The folder ${handle.name}`, {

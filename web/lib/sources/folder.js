@@ -1,6 +1,6 @@
 /** A model's files in a folder, under Node. */
 import { QkvError, throwIfAborted } from '../checks/errors.js';
-import { GGUF_NAME, gather, listed, plainName } from './gather.js';
+import { GGUF_NAME, gather, listed, plainPath } from './gather.js';
 
 /** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
@@ -21,7 +21,7 @@ export async function openFolder(folder) {
   if (!stat.isDirectory()) throw new QkvError('source', folder, { got: 'a file', want });
 
   /** @param {string} file */
-  const where = (file) => path.join(folder, plainName(file));
+  const where = (file) => path.join(folder, plainPath(file));
   /** @param {string} file @param {MaybeSignal} signal */
   const stream = async (file, signal) => {
     const full = where(file);

@@ -1,9 +1,11 @@
-/** What all sources share: plain names only, lists of them for messages, and a small file as one array. */
+/** What all sources share: plain paths only, lists of names for messages, and a small file as one array. */
 import { QkvError, throwIfAborted } from '../checks/errors.js';
 
 /** @typedef {import('./source.js').ByteStream} ByteStream */
 
 const PLAIN_NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/;
+/** Folders that a file may lie in, one inside the other. */
+const DEEPEST = 4;
 const LARGEST = 100_000_000;
 const NAMES_SHOWN = 8;
 const LONGEST_NAME = 80;
@@ -18,10 +20,20 @@ export function listed(names) {
   return `${shown.join(', ')}${more}` || 'no files';
 }
 
-/** @param {string} file @returns {string} the same, if it cannot lead out of the folder */
-export function plainName(file) {
-  if (PLAIN_NAME.test(file)) return file;
-  throw new QkvError('source', 'The name of a file', { got: file, want: 'letters, digits, ".", "_" and "-" only' });
+/**
+ * @param {string} file a name, or a path of plain names below the folder: '1_Pooling/config.json'
+ * @returns {string} the same, if it cannot lead out of the folder
+ */
+export function plainPath(file) {
+  if (isPlainPath(file)) return file;
+  const want = 'plain names of letters, digits, ".", "_" and "-", at most four folders deep';
+  throw new QkvError('source', 'The name of a file', { got: file, want });
+}
+
+/** Names that modules.json or an index gives are input like any other. @param {string} file @returns {boolean} */
+export function isPlainPath(file) {
+  const parts = file.split('/');
+  return parts.length <= DEEPEST + 1 && parts.every((part) => PLAIN_NAME.test(part));
 }
 
 /** @param {string} where @param {number | string} got @param {number} max @returns {QkvError} */

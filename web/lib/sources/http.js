@@ -1,6 +1,6 @@
 /** A model's files below one URL, by fetch. */
 import { QkvError, throwIfAborted } from '../checks/errors.js';
-import { gather, plainName } from './gather.js';
+import { gather, plainPath } from './gather.js';
 
 /** @typedef {import('./source.js').Source} Source */
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
@@ -19,7 +19,7 @@ const ADVICE = {
 export function openHttp(folder) {
   /** @param {string} file */
   const addressOf = (file) => {
-    const url = new URL(plainName(file), folder);
+    const url = new URL(plainPath(file), folder);
     url.search = folder.search;
     return url;
   };

@@ -1,7 +1,8 @@
 /**
  * Where a model's files come from. Whatever the caller gives (a folder, a URL, a name on the Hugging Face hub, files
- * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names. A GGUF
- * file is a model by itself: by path, by URL, as a File or as bytes, or as the only weights in a folder.
+ * that were dropped, a directory handle, bytes) becomes one Source, which answers for files by their plain names, or by
+ * plain paths below it ('1_Pooling/config.json'). A GGUF file is a model by itself: by path, by URL, as a File or as
+ * bytes, or as the only weights in a folder.
  */
 import { kindOf, QkvError, throwIfAborted } from '../checks/errors.js';
 import { openFiles, openHandle, openNamedBytes } from './files.js';
@@ -9,7 +10,7 @@ import { openFolder, openSingle } from './folder.js';
 import { listed } from './gather.js';
 import { openHttp } from './http.js';
 
-/** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes plain file names and what the files hold */
+/** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes file names ('config.json', '1_Pooling/config.json') and what the files hold */
 /** @typedef {string | URL | File | File[] | FileList | NamedBytes | FileSystemDirectoryHandle} SourceInput */
 /** @typedef {{ signal?: AbortSignal | null }} ReadOptions */
 /** @typedef {ReadOptions & { max?: number }} BytesOptions max: a larger file is refused */
@@ -23,7 +24,7 @@ import { openHttp } from './http.js';
  * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
  * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
  * @property {(file: string, options?: ReadOptions) => Promise<ByteStream>} stream
- * @property {() => Promise<string[]>} [names] of its files; servers do not tell
+ * @property {() => Promise<string[]>} [names] of the files at its top; servers do not tell
  * @property {(name: string) => Source} [single] a GGUF file among them, by itself
  */
 
