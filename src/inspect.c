@@ -166,27 +166,3 @@ qkv_status qkv_get_stage(qkv_run *run, qkv_kind kind, int32_t layer, int32_t hea
     }
     return QKV_OK;
 }
-
-/* ---- the whole sequence as one vector ----------------------------------------------------------------------- */
-
-qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out,
-                         qkv_error *err) {
-    const int32_t layers = run->model->config.layers, width = run->model->config.width;
-
-    QKV_FAIL_IF(sequence < 0 || sequence >= run->sequence_count, QKV_RANGE, "sequence", sequence,
-                run->sequence_count - 1);
-    QKV_FAIL_IF(pooling > QKV_POOL_LAST, QKV_ARGUMENT, "pooling", pooling, QKV_POOL_LAST);
-    QKV_FAIL_IF(run->done < layers, QKV_STATE, "the layer has not been run", layers - 1, run->done - 1);
-    const qkv_sequence *s = &run->sequences[sequence];
-    qkv_run_final(run, s->first + (pooling == QKV_POOL_LAST ? s->length - 1 : 0), 1, out);
-    if (pooling == QKV_POOL_MEAN) {
-        for (int32_t i = 1; i < s->length; i++) {
-            qkv_run_final(run, s->first + i, 1, run->scratch->normed);
-            qkv_add_f32(out, run->scratch->normed, width);
-        }
-        qkv_mul_f32(out, out, width, 1.0f / (float)s->length);
-    }
-    const float norm = __builtin_sqrtf(qkv_dot_f32(out, out, width));
-    if (normalize && norm > 0.0f) qkv_mul_f32(out, out, width, 1.0f / norm);
-    return QKV_OK;
-}

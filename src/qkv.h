@@ -37,7 +37,7 @@
 
 #define QKV_VERSION "0.1.0"
 /* Raised whenever a wasm export, a struct below or a number of an enum changes meaning. */
-#define QKV_ABI 2
+#define QKV_ABI 3
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
@@ -216,12 +216,26 @@ qkv_status qkv_get_stage(qkv_run *run, qkv_kind kind, int32_t layer, int32_t hea
 qkv_status qkv_overview(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
                         float *out_thumbnails, float *out_stats, qkv_error *err);
 
-typedef enum qkv_pooling { QKV_POOL_MEAN, QKV_POOL_CLS, QKV_POOL_LAST } qkv_pooling;
+/* How the rows of the last hidden state become one vector, as sentence-transformers names it: their mean; the first row; the
+ * last; the largest of each column; the mean with the weights 1 .. N, by place in the sequence; sum / sqrt(rows). */
+#define QKV_POOLINGS(X)            \
+    X(MEAN, mean)                  \
+    X(CLS, cls)                    \
+    X(LAST, last)                  \
+    X(MAX, max)                    \
+    X(WEIGHTED_MEAN, weightedmean) \
+    X(MEAN_SQRT_LEN, mean_sqrt_len_tokens)
 
-/* The last hidden state as one vector: mean over the tokens, first or last token; divided by its 2-norm when
- * normalize is not 0. out: [D]. All layers must have been run. */
-qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out,
-                         qkv_error *err);
+typedef enum qkv_pooling {
+#define QKV_X(NAME, name) QKV_POOL_##NAME,
+    QKV_POOLINGS(QKV_X) QKV_POOL_COUNT
+#undef QKV_X
+} qkv_pooling;
+
+/* The last hidden state of one sequence as one vector, of its rows [first, N): an instruction in front of the text can be
+ * left out. Divided by its 2-norm when normalize is not 0. out: [D]. All layers must have been run. */
+qkv_status qkv_embedding(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t first, int32_t normalize,
+                         float *out, qkv_error *err);
 
 /* The head's logits at one position of a sequence, -1 = its last. out: [head_rows]. All layers must have been run. */
 qkv_status qkv_logits(qkv_run *run, int32_t sequence, int32_t position, float *out, qkv_error *err);

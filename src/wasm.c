@@ -70,7 +70,7 @@ static const char description[] = "version " QKV_VERSION                /* */
                                   "\nstatuses" QKV_STATUSES(STATUS)     /* NAME:number */
     "\nprecisions" QKV_PRECISIONS(LISTED) "\nplanes" QKV_PLANES(LISTED) /* names in order of their numbers */
     "\nactivations" QKV_ACTIVATIONS(LISTED) "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(
-        LISTED) "\nstats" QKV_STATS(STAT) /* */
+        LISTED) "\nstats" QKV_STATS(STAT) "\npoolings" QKV_POOLINGS(LISTED) /* */
     "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) "\noperator" QKV_OPERATOR_FIELDS(
         FIELD)                      /* name:type in order, 4 bytes each */
     "\nslots" QKV_SLOTS(SLOT) "\n"; /* name:scope:role */
@@ -182,8 +182,9 @@ qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32
     return finished(qkv_overview(run, kind, sequence, size, separators, out_thumbnails, out_stats, &last_error));
 }
 
-qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t normalize, float *out) {
-    return qkv_embedding(run, sequence, pooling, normalize, out, &last_error);
+qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t first, int32_t normalize,
+                             float *out) {
+    return qkv_embedding(run, sequence, pooling, first, normalize, out, &last_error);
 }
 
 qkv_status EXPORT(logits)(qkv_run *run, int32_t sequence, int32_t position, float *out) {

@@ -87,8 +87,8 @@ test('hidden, overview and embedding check what they are given', async () => {
   for (const size of [0, 33, -1, 2 ** 31])
     await assert.rejects(run.overview({ size }), qkvError('range', 'size', '1 to 32'));
   await assert.rejects(run.overview({ size: unsafe('8') }), qkvError('argument', 'size'));
-  const pooling = /** @type {'mean'} */ (/** @type {unknown} */ ('max'));
-  await assert.rejects(run.embedding({ pooling }), qkvError('argument', 'pooling', 'mean, cls, last'));
+  const pooling = /** @type {'mean'} */ (/** @type {unknown} */ ('median'));
+  await assert.rejects(run.embedding({ pooling }), qkvError('argument', 'pooling', 'mean, cls, last, max'));
   await assert.rejects(
     run.embedding({ normalize: /** @type {boolean} */ (/** @type {unknown} */ (1)) }),
     qkvError('argument', 'normalize'),

@@ -13,6 +13,7 @@ activations none gelu
 kinds encoder
 stages x weights
 stats entropy
+poolings mean cls
 config layers:i32 norm_eps:f32 table:i32
 input ids:ptr scale:f32
 operator query:ptr heads:i32
@@ -30,6 +31,7 @@ test('names get the numbers of their places, statuses their own', () => {
     ],
   );
   assert.deepEqual(description.planes, ['f32', 'scale']);
+  assert.deepEqual(description.poolings, ['mean', 'cls']);
   assert.deepEqual(description.activations, ['none', 'gelu']);
   assert.deepEqual(description.slots.get('q.bias'), { index: 1, scope: 'layer', role: 'vector' });
   assert.equal(description.slots.get('attn_norm.weight')?.role, 'norm');

@@ -168,19 +168,25 @@ test('embed has the bits of one forward each, in order, and reports progress', a
   }
 });
 
-test('pooling: mean, first and last token', async () => {
-  const run = await model.forward('three kinds of pooling');
+test('every pooling is what its name says of the last hidden state', async () => {
+  const run = await model.forward('kinds of pooling, all of them');
   const { data, shape } = await run.hidden(6);
   const [n, width] = shape;
-  const pooled = async (/** @type {'mean' | 'cls' | 'last'} */ pooling) =>
-    /** @type {Float32Array} */ (await run.embedding({ pooling, normalize: false }));
-  assertSameBits(await pooled('cls'), data.slice(0, width), 'cls');
-  assertSameBits(await pooled('last'), data.slice((n - 1) * width), 'last');
-  const mean = await pooled('mean');
-  for (let d = 0; d < width; d++) {
-    let sum = 0;
-    for (let i = 0; i < n; i++) sum += data[i * width + d];
-    assert.ok(Math.abs(mean[d] - sum / n) < 1e-6);
+  const column = (/** @type {number} */ d) => Array.from({ length: n }, (_, i) => data[i * width + d]);
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
+  const weights = sum(Array.from({ length: n }, (_, i) => i + 1));
+  /** @type {Record<import('qkv').Pooling, (values: number[]) => number>} */
+  const wanted = {
+    mean: (values) => sum(values) / n,
+    cls: (values) => values[0],
+    last: (values) => values[n - 1],
+    max: (values) => Math.max(...values),
+    weightedmean: (values) => sum(values.map((value, i) => value * (i + 1))) / weights,
+    mean_sqrt_len_tokens: (values) => sum(values) / Math.sqrt(n),
+  };
+  for (const [pooling, of] of Object.entries(wanted)) {
+    const got = await run.embedding({ pooling: /** @type {import('qkv').Pooling} */ (pooling), normalize: false });
+    for (let d = 0; d < width; d++) assert.ok(Math.abs(got[d] - of(column(d))) < 2e-6, `${pooling} ${d}`);
   }
 });
 

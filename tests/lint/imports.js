@@ -35,6 +35,7 @@ const ENGINE = [
     'wasm',
     'overview',
     'inspect',
+    'pooling',
     'logits',
     'run',
     'embed',

@@ -107,9 +107,9 @@ static void same_runs(const qkv_config *c, qkv_run *one, qkv_run *other, int n, 
         logits &= check_same_bits(a, b, (size_t)c->head_rows);
     }
     CHECK(logits, "%s: logits differ", what);
-    for (int pooling = QKV_POOL_MEAN; pooling <= QKV_POOL_LAST; pooling++) {
-        qkv_embedding(one, 0, (qkv_pooling)pooling, 1, a, NULL);
-        qkv_embedding(other, 0, (qkv_pooling)pooling, 1, b, NULL);
+    for (int pooling = QKV_POOL_MEAN; pooling < QKV_POOL_COUNT; pooling++) {
+        qkv_embedding(one, 0, (qkv_pooling)pooling, 0, 1, a, NULL);
+        qkv_embedding(other, 0, (qkv_pooling)pooling, 0, 1, b, NULL);
         CHECK(check_same_bits(a, b, (size_t)c->width), "%s: pooling %d differs", what, pooling);
     }
 }
@@ -243,7 +243,7 @@ static void test_refused_tokens(void) {
     refused(qkv_get_stage(run, kind, 0, 0, QKV_STAGE_X, 0, a, NULL), QKV_STATE, "x before forward");
     refused(qkv_get_weights(run, kind, 0, 0, QKV_STAGE_WEIGHTS, 0, 0, 1, a, NULL), QKV_STATE, "weights before forward");
     refused(qkv_overview(run, kind, 0, 8, NULL, thumbnails, stats, NULL), QKV_STATE, "overview before forward");
-    refused(qkv_embedding(run, 0, QKV_POOL_LAST, 0, a, NULL), QKV_STATE, "embedding before forward");
+    refused(qkv_embedding(run, 0, QKV_POOL_LAST, 0, 0, a, NULL), QKV_STATE, "embedding before forward");
     refused(qkv_logits(run, 0, -1, a, NULL), QKV_STATE, "logits before forward");
     refused(qkv_append(run, ids, 1, NULL), QKV_STATE, "append twice");
     refused(qkv_forward(run, 1, 3, NULL), QKV_RANGE, "layer 1 before layer 0");

@@ -79,9 +79,9 @@ static void compare_sequence(const qkv_config *c, qkv_run *batch, int sequence, 
         logits &= check_same_bits(a, b, (size_t)c->head_rows); /* -1 is the last */
     }
     CHECK(logits, "logits of sequence %d of %d tokens differ in a batch", sequence, n);
-    for (int pooling = QKV_POOL_MEAN; pooling <= QKV_POOL_LAST; pooling++) {
-        qkv_embedding(batch, sequence, (qkv_pooling)pooling, 0, a, NULL);
-        qkv_embedding(alone, 0, (qkv_pooling)pooling, 0, b, NULL);
+    for (int pooling = QKV_POOL_MEAN; pooling < QKV_POOL_COUNT; pooling++) {
+        qkv_embedding(batch, sequence, (qkv_pooling)pooling, 0, 0, a, NULL);
+        qkv_embedding(alone, 0, (qkv_pooling)pooling, 0, 0, b, NULL);
         CHECK(check_same_bits(a, b, (size_t)c->width), "pooling %d of sequence %d differs in a batch", pooling,
               sequence);
     }
@@ -160,8 +160,10 @@ static void test_places(void) {
     refused(qkv_get_weights(run, kind, 0, 0, QKV_STAGE_WEIGHTS, 0, -1, 1, a, NULL), QKV_RANGE, "row -1");
     refused(qkv_get_weights(run, kind, 0, 0, QKV_STAGE_WEIGHTS, 0, 0, -1, a, NULL), QKV_RANGE, "-1 rows");
     refused(qkv_get_weights(run, kind, 0, 0, QKV_STAGE_WEIGHTS, 0, 1, INT32_MAX, a, NULL), QKV_RANGE, "2^31 - 1 rows");
-    refused(qkv_embedding(run, 2, QKV_POOL_MEAN, 0, a, NULL), QKV_RANGE, "embedding of sequence 2");
-    refused(qkv_embedding(run, 0, (qkv_pooling)3, 0, a, NULL), QKV_ARGUMENT, "pooling 3");
+    refused(qkv_embedding(run, 2, QKV_POOL_MEAN, 0, 0, a, NULL), QKV_RANGE, "embedding of sequence 2");
+    refused(qkv_embedding(run, 0, QKV_POOL_COUNT, 0, 0, a, NULL), QKV_ARGUMENT, "pooling 6");
+    refused(qkv_embedding(run, 1, QKV_POOL_MAX, 6, 0, a, NULL), QKV_RANGE, "no row behind the first 6 of 6");
+    refused(qkv_embedding(run, 1, QKV_POOL_MAX, -1, 0, a, NULL), QKV_RANGE, "rows from -1 on");
     free(run);
     tiny_free(&t);
 }

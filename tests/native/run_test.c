@@ -289,28 +289,6 @@ static void test_overview(int n) {
     tiny_free(&t);
 }
 
-static void test_embedding(void) {
-    const int32_t length = 10;
-    tiny_model t = tiny_make(tiny_odd, QKV_PRECISION_F32, 21);
-    qkv_run *run = tiny_run(&t, (qkv_input){.lengths = &length, .sequences = 1}, 22, 3);
-    qkv_error err = {QKV_OK, "", 0, 0};
-
-    stage(run, QKV_STAGE_X, 3, 0, 0, a);
-    for (int pooling = QKV_POOL_MEAN; pooling <= QKV_POOL_LAST; pooling++) {
-        double want[25] = {0}, norm = 0, error = 0;
-        for (int i = 0; i < 10; i++) {
-            const double share = pooling == QKV_POOL_MEAN ? 0.1 : i == (pooling == QKV_POOL_CLS ? 0 : 9);
-            for (int o = 0; o < 25; o++) want[o] += share * (double)a[i * 25 + o];
-        }
-        for (int o = 0; o < 25; o++) norm += want[o] * want[o];
-        qkv_embedding(run, 0, (qkv_pooling)pooling, 1, b, &err);
-        for (int o = 0; o < 25; o++) error = fmax(error, fabs(want[o] / sqrt(norm) - (double)b[o]));
-        CHECK(error <= 1e-6, "pooling %d is off by %g", pooling, error);
-    }
-    free(run);
-    tiny_free(&t);
-}
-
 int main(void) {
     test_formulas(tiny_square, 23);
     test_formulas(tiny_odd, 30);
@@ -325,6 +303,5 @@ int main(void) {
     test_overview(17);
     test_overview(32);
     test_overview(77);
-    test_embedding();
     return check_summary("run");
 }

@@ -48,6 +48,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./model/run.js').Matrix} Matrix */
 /** @typedef {import('./model/run.js').NextToken} NextToken */
 /** @typedef {import('./model/run.js').Overview} Overview */
+/** @typedef {import('./model/run.js').Pooling} Pooling */
 /**
  * A finished forward pass; Run<false> of one input, Run<true> of a batch.
  * @template {boolean} [Batch=boolean]

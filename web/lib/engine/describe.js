@@ -16,6 +16,7 @@ import { QkvError } from '../checks/errors.js';
  * @property {string[]} kinds
  * @property {string[]} stages
  * @property {string[]} stats
+ * @property {string[]} poolings
  * @property {Field[]} config
  * @property {Field[]} input
  * @property {Field[]} operator
@@ -49,6 +50,7 @@ export function parseDescription(text) {
     kinds: words('kinds'),
     stages: words('stages'),
     stats: words('stats'),
+    poolings: words('poolings'),
     config: words('config').map(parseField),
     input: words('input').map(parseField),
     operator: words('operator').map(parseField),

@@ -8,7 +8,7 @@ import { createHeap } from './heap.js';
 import { createPool, endsAtOnce, mayWait } from './pool.js';
 
 /** The ABI number of qkv.h this library was written for. */
-export const ABI = 2;
+export const ABI = 3;
 
 /** Linear memory cannot become larger: 65,536 pages of 64 KiB. */
 const LARGEST_MEMORY = 2 ** 32;

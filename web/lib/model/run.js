@@ -21,7 +21,7 @@ import { likeliest } from './probabilities.js';
 /** @typedef {'scores' | 'scaled' | 'capped' | 'biased' | 'masked' | 'weights'} SquareStage */
 /** @typedef {'qLinear' | 'kLinear' | 'q' | 'k' | 'v' | 'context'} HeadStage one [N, head width] a head */
 /** @typedef {'x' | 'concat' | 'output' | 'hidden' | HeadStage | SquareStage} StageName */
-/** @typedef {'mean' | 'cls' | 'last'} Pooling */
+/** @typedef {'mean' | 'cls' | 'last' | 'max' | 'weightedmean' | 'mean_sqrt_len_tokens'} Pooling */
 /** @typedef {{ pooling?: Pooling, normalize?: boolean }} EmbeddingOptions */
 /**
  * Means over the rows of one head's weights; distance counts tokens, entropy is in nats.
@@ -50,9 +50,6 @@ import { likeliest } from './probabilities.js';
 
 const SQUARE = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
 const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
-/** In the order of qkv_pooling in qkv.h. */
-const POOLINGS = /** @type {const} */ (['mean', 'cls', 'last']);
-
 /** @type {readonly (keyof (Place & Window))[]} */
 const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
 /** A large matrix leaves the engine in windows of so many floats, so that it is held there only in part. */
@@ -278,13 +275,14 @@ export function createRun({ core, pointer, info, sequences, limits, generated, i
     async embedding(options) {
       alive();
       const { pooling = 'mean', normalize = true } = optionsOf('embedding', options, ['pooling', 'normalize']);
-      const number = POOLINGS.indexOf(oneOf('embedding: pooling', pooling, POOLINGS));
+      const { poolings } = core.description;
+      const number = poolings.indexOf(oneOf('embedding: pooling', pooling, poolings));
       if (typeof normalize !== 'boolean') {
         throw new QkvError('argument', 'embedding: normalize', { got: normalize, want: 'true or false' });
       }
       const vectors = sequences.map((_, sequence) =>
         floats('embedding', width, (out) =>
-          core.call('qkv_embedding', pointer, sequence, number, normalize ? 1 : 0, out),
+          core.call('qkv_embedding', pointer, sequence, number, 0, normalize ? 1 : 0, out),
         ),
       );
       return perText(vectors);
