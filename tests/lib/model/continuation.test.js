@@ -103,3 +103,25 @@ test('without a tokenizer there is no text, and bare ids begin at 0', () => {
   assert.equal(continuation.text(), null);
   assert.deepEqual(continuation.tokens, [{ id: 7, text: '#7', word: null, start: 0, end: 0, ...place }]);
 });
+
+test('a token costs the same behind a long text as behind a short one', () => {
+  const tokenizer = tokenizerOf('gpt2');
+  const { ids, typeIds, tokens } = tokenizer.encode('The');
+  const following = tokenizer.encode(' old mill by the river'.repeat(100)).ids;
+  /** Milliseconds, the least of several rounds. @param {number} length */
+  const timeBehind = (length) => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 5; round++) {
+      const continuation = createContinuation(
+        { ids, typeIds, tokens, truncated: null, text: 'a'.repeat(length) },
+        tokenizer,
+      );
+      const start = performance.now();
+      for (const id of following) continuation.add(id, false);
+      least = Math.min(least, performance.now() - start);
+    }
+    return least;
+  };
+  const [short, long] = [timeBehind(10), timeBehind(2_000_000)];
+  assert.ok(long < 10 * short, `${long / short} times as long`);
+});

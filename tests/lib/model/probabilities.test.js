@@ -1,6 +1,7 @@
 /** Softmax and the largest logits, against plain formulas in float64. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { largestValues } from '../../../web/lib/model/largest.js';
 import { exp, largestIds, likeliest, sum, unnormalized } from '../../../web/lib/model/probabilities.js';
 import { seeded } from '../../api/golden.js';
 import { expectError } from '../expect_error.js';
@@ -42,6 +43,22 @@ test('of equal logits the lower ids come first', () => {
   assert.deepEqual(largestIds(logits, 1), [1]);
   assert.deepEqual(largestIds(new Float32Array(5), 3), [0, 1, 2]);
   assert.deepEqual(largestIds(new Float32Array([0, -0, 0]), 2), [0, 1]);
+});
+
+test('the largest values are those of a full sort, from few and from many, ties and signs included', () => {
+  const random = seeded(4);
+  for (const length of [1, 2, 100, 511, 512, 513, 5000]) {
+    for (const spread of [1e-42, 3, 1e38]) {
+      const values = Float32Array.from({ length }, () => Math.round((random() - 0.5) * 200) * spread);
+      values[0] = Number.NEGATIVE_INFINITY;
+      const expected = values.slice().sort().reverse();
+      for (const count of [1, 2, 40, 600, length - 1, length].filter((some) => some > 0 && some <= length)) {
+        assert.deepEqual(largestValues(values, count), expected.slice(0, count), `${count} of ${length}`);
+      }
+    }
+  }
+  // A part of a larger array.
+  assert.deepEqual([...largestValues(new Float32Array([9, 1, 3, 2, 9]).subarray(1, 4), 2)], [3, 2]);
 });
 
 test('logits far apart, and closed ones, have probability 0 and no NaN', () => {

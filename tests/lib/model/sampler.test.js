@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createRandom, createSampler } from '../../../web/lib/model/sampler.js';
 import { seeded } from '../../api/golden.js';
 import { expectError } from '../expect_error.js';
+import { plainDraw } from './plain_sampler.js';
 
 const LOGITS = new Float32Array([0.3, 2, -1, 1.5, 0, -3, 1, 0.7]);
 const DRAWS = 40_000;
@@ -121,6 +122,68 @@ test('a token of probability 0 is never drawn', () => {
   const logits = new Float32Array([0, Number.NEGATIVE_INFINITY, -1e30, 0]);
   const seen = frequencies({ temperature: 1 }, logits, 2000);
   assert.deepEqual([seen[1], seen[2]], [0, 0]);
+});
+
+/** Logits as models give them, and as none should. @type {[name: string, of: (random: () => number) => number][]} */
+const SHAPES = [
+  ['bell', (random) => (random() + random() + random() - 1.5) * 12],
+  ['peaked', (random) => random() * 8 + (random() < 0.01 ? 40 : 0)],
+  ['ties', (random) => Math.round(random() * 12)],
+  ['all equal', () => 2.5],
+  ['both zeros', (random) => [0, -0, -1, 1e-40, -1e-40][Math.floor(random() * 5)]],
+  ['huge', (random) => (random() - 0.5) * 6e38],
+  ['closed', (random) => (random() < 0.3 ? Number.NEGATIVE_INFINITY : random() * 20)],
+];
+
+test('what is drawn is what sorting all logits and adding all weights would draw', () => {
+  const random = seeded(11);
+  const pick = (/** @type {readonly any[]} */ list) => list[Math.floor(random() * list.length)];
+  let draws = 0;
+  for (let round = 0; round < 1500; round++) {
+    const vocab = pick([1, 2, 7, 50, 255, 300, 511, 513, 2500]);
+    const [name, of] = pick(SHAPES);
+    const logits = Float32Array.from({ length: vocab }, () => of(random));
+    logits[Math.floor(random() * vocab)] = Math.fround(of(() => 0.999));
+    if (!logits.some(Number.isFinite)) continue;
+    const topK = pick([undefined, 1, Math.ceil(random() * Math.min(40, vocab)), Math.ceil(random() * vocab), vocab]);
+    const topP = pick([1, 0.95, 0.5, 0.25, 1e-9, 1 - 2 ** -53, random() || 0.5]);
+    const options = { temperature: pick([1e-300, 1e-3, 0.3, 0.8, 1, 2.5, 100]), topK, topP };
+    const seed = Math.floor(random() * 2 ** 32);
+    const sample = createSampler({ ...options, seed }, vocab);
+    const numbers = createRandom(seed);
+    for (let draw = 0; draw < 4; draw++, draws++) {
+      const wanted = plainDraw(logits, options, numbers());
+      assert.equal(sample(logits), wanted, `${name}, ${vocab} logits, ${JSON.stringify({ ...options, seed })}`);
+    }
+  }
+  assert.ok(draws > 4000, `${draws}`);
+});
+
+test('few of 49,152 logits are sorted, and none by a function', (t) => {
+  const random = seeded(12);
+  const logits = Float32Array.from({ length: 49_152 }, () => (random() + random() + random() - 1.5) * 12);
+  let sorted = 0;
+  let mapped = 0;
+  const { sort } = Float32Array.prototype;
+  /** @this {Float32Array} @param {any} by */
+  function countedSort(by) {
+    sorted += this.length;
+    return sort.call(this, by);
+  }
+  t.mock.method(Float32Array.prototype, 'sort', countedSort);
+  for (const type of /** @type {any[]} */ ([Float32Array, Float64Array, Array])) {
+    const { from } = type;
+    t.mock.method(type, 'from', (/** @type {any} */ list, /** @type {any[]} */ ...rest) => {
+      mapped += list.length;
+      return from.call(type, list, ...rest);
+    });
+  }
+  for (const options of [{ topK: 40, topP: 0.95 }, { topK: 40 }, { topP: 0.5 }, {}]) {
+    const sample = createSampler({ temperature: 0.8, ...options }, logits.length);
+    for (let draw = 0; draw < 10; draw++) sample(logits);
+  }
+  assert.ok(sorted < 40 * 2000, `${sorted} sorted`);
+  assert.ok(mapped < 40 * 2000, `${mapped} mapped`);
 });
 
 test('options that cannot be are refused, each with its name', async () => {

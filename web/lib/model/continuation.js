@@ -24,18 +24,21 @@ export function createContinuation({ tokens: given, ids, text: prompt }, tokeniz
   /** @type {Token[]} */
   let incomplete = [];
   let text = '';
+  /** Alone, since asking the whole text for it would make it anew for each token. */
+  let last = prompt.at(-1);
   let word = given.findLast((token) => token.word !== null && token.segment === segment)?.word ?? -1;
 
   /** @param {string} piece the text that became complete */
   function place(piece) {
     const start = prompt.length + text.length;
-    if (startsWord(prompt + text, piece)) word++;
+    if (startsWord(last, piece)) word++;
     const first = String.fromCodePoint(piece.codePointAt(0) ?? 0).length;
     for (const token of incomplete) Object.assign(token, { word, start, end: start + first });
-    const last = incomplete.at(-1);
-    if (last) last.end = start + piece.length;
+    const token = incomplete.at(-1);
+    if (token) token.end = start + piece.length;
     incomplete = [];
     text += piece;
+    last = piece.at(-1);
   }
 
   return {
@@ -76,11 +79,10 @@ export function createContinuation({ tokens: given, ids, text: prompt }, tokeniz
 }
 
 /**
- * @param {string} before
+ * @param {string | undefined} last the unit in front of it
  * @param {string} piece not empty
  */
-function startsWord(before, piece) {
-  const last = before.at(-1);
+function startsWord(last, piece) {
   if (last === undefined || /^\s/.test(piece)) return true;
   // A space belongs to what follows it.
   return last !== ' ' && classOf(last) !== classOf(piece);

@@ -2,12 +2,11 @@
  * differ in its last bit from one JavaScript engine to another: the same logits give the same bits everywhere. */
 
 import { QkvError } from '../checks/errors.js';
+import { largestValues } from './largest.js';
 
 /** x = n ln 2 + r with |r| <= ln 2 / 2; the first part of ln 2 has zeros behind its 32nd bit, so that n times it is exact. */
 const LN2_HIGH = 0.69314718036912382;
 const LN2_LOW = 1.9082149292705877e-10;
-/** The series of exp(r) up to r^14 / 14!: the rest is below 1e-18. */
-const TERMS = 14;
 /** exp(-700) is about 1e-304; what is smaller counts as nothing. */
 const LOWEST = -700;
 /** 2^-n. */
@@ -22,8 +21,21 @@ export function exp(x) {
   if (!(x >= LOWEST)) return 0;
   const n = Math.round(x / (LN2_HIGH + LN2_LOW));
   const r = x - n * LN2_HIGH - n * LN2_LOW;
-  let sum = 1;
-  for (let term = TERMS; term > 0; term--) sum = 1 + (sum * r) / term;
+  // The series up to r^14 / 14!: the rest is below 1e-18. Written out, because a loop takes half as long again.
+  let sum = 1 + r / 14;
+  sum = 1 + (sum * r) / 13;
+  sum = 1 + (sum * r) / 12;
+  sum = 1 + (sum * r) / 11;
+  sum = 1 + (sum * r) / 10;
+  sum = 1 + (sum * r) / 9;
+  sum = 1 + (sum * r) / 8;
+  sum = 1 + (sum * r) / 7;
+  sum = 1 + (sum * r) / 6;
+  sum = 1 + (sum * r) / 5;
+  sum = 1 + (sum * r) / 4;
+  sum = 1 + (sum * r) / 3;
+  sum = 1 + (sum * r) / 2;
+  sum = 1 + sum * r;
   return sum * POWERS[-n];
 }
 
@@ -50,8 +62,11 @@ export function largestLogit(logits, subject) {
  * @param {number} temperature above 0
  */
 export function unnormalized(logits, largest, temperature) {
-  // Through float64 first: divided by a tiny temperature the difference may become -Infinity, which is fine.
-  return Float64Array.from(logits, (logit) => exp((logit - largest) / temperature));
+  const weights = new Float64Array(logits.length);
+  // In float64: divided by a tiny temperature the difference may become -Infinity, which is fine. By index: Float64Array.from
+  // with a function takes five times as long.
+  for (let i = 0; i < weights.length; i++) weights[i] = exp((logits[i] - largest) / temperature);
+  return weights;
 }
 
 /** @param {Float64Array} values */
@@ -67,7 +82,7 @@ export function sum(values) {
  * @param {number} count at most logits.length
  */
 export function largestIds(logits, count) {
-  const threshold = logits.slice().sort()[logits.length - count];
+  const threshold = largestValues(logits, count)[count - 1];
   /** @type {number[]} */
   const ids = [];
   /** @type {number[]} */

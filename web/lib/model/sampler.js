@@ -6,7 +6,8 @@
 
 import { finiteNumber, wholeNumber } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
-import { largestIds, largestLogit, sum, unnormalized } from './probabilities.js';
+import { largestValues } from './largest.js';
+import { largestLogit, sum, unnormalized } from './probabilities.js';
 
 /**
  * @typedef {object} SamplerOptions
@@ -18,6 +19,11 @@ import { largestIds, largestLogit, sum, unnormalized } from './probabilities.js'
 /** @typedef {(logits: Float32Array) => number} Sampler chooses an id */
 
 const HIGHEST_TEMPERATURE = 100;
+/** So many of the largest logits are tried first for top-p, then this many times as many. */
+const FEW = 256;
+const GROWTH = 8;
+/** The share by which an estimated sum may be wrong: roundings of millions of terms, and the exp of any machine, are below it. */
+const DOUBT = 1e-7;
 
 /**
  * @param {SamplerOptions} options
@@ -37,10 +43,13 @@ export function createSampler({ temperature = 0, topK, topP = 1, seed = 0 }, voc
   }
   const random = createRandom(wholeNumber('generate: seed', seed, 0, 2 ** 32 - 1));
   if (temperature === 0) return likeliestId;
+  const isFiltered = most < vocab || topP < 1;
   return (logits) => {
     const largest = largestLogit(logits, 'generate');
-    const candidates = candidatesOf(logits, largest, temperature, most, topP);
-    return draw(logits, largest, temperature, candidates, random());
+    if (!isFiltered) return drawIndex(unnormalized(logits, largest, temperature), random());
+    const values = most < vocab ? largestValues(logits, most) : logits;
+    const { kept, weights } = nucleus(values, largest, temperature, topP);
+    return idOfRank(logits, kept, drawIndex(weights, random()));
   };
 }
 
@@ -49,35 +58,63 @@ function likeliestId(logits) {
   return logits.indexOf(largestLogit(logits, 'generate'));
 }
 
+/** @typedef {{ kept: Float32Array, weights: Float64Array }} Nucleus logits, the largest first, and what they weigh */
+
 /**
- * @param {Float32Array} logits
+ * The fewest of the largest values whose weights reach this share of all weights. An estimate of the sum tells how many that
+ * is, unless it falls too near to a boundary; then all weights are computed, and added in order.
+ * @param {Float32Array} values
  * @param {number} largest
  * @param {number} temperature
- * @param {number} topK
- * @param {number} topP
- * @returns {number[] | null} the largest first; null: all
+ * @param {number} share
+ * @returns {Nucleus}
  */
-function candidatesOf(logits, largest, temperature, topK, topP) {
-  if (topK === logits.length && topP === 1) return null;
-  if (topP === 1) return largestIds(logits, topK);
-  const descending = logits.slice().sort().reverse().subarray(0, topK);
-  const weights = unnormalized(descending, largest, temperature);
-  const wanted = topP * sum(weights);
-  let count = 0;
-  for (let reached = 0; reached < wanted && count < weights.length; count++) reached += weights[count];
-  return largestIds(logits, Math.max(count, 1));
+function nucleus(values, largest, temperature, share) {
+  /** @param {number} count @returns {Nucleus} */
+  const first = (count) => {
+    const kept = largestValues(values, Math.min(count, values.length));
+    return { kept, weights: unnormalized(kept, largest, temperature) };
+  };
+  /** @param {Nucleus} all @param {number} count @returns {Nucleus} */
+  const cut = ({ kept, weights }, count) => ({ kept: kept.subarray(0, count), weights: weights.subarray(0, count) });
+  if (share === 1) return first(values.length);
+  const estimate = values.length > FEW ? share * estimatedSum(values, largest, temperature) : 0;
+  for (let tried = FEW; tried < values.length; tried *= GROWTH) {
+    const some = first(tried);
+    const least = countReaching(some.weights, estimate * (1 - DOUBT));
+    const most = countReaching(some.weights, estimate * (1 + DOUBT));
+    if (least !== most) break;
+    if (most <= tried) return cut(some, most);
+  }
+  const all = first(values.length);
+  return cut(all, Math.min(countReaching(all.weights, share * sum(all.weights)), values.length));
+}
+
+/** Every machine's own exp will do for it. @param {Float32Array} values @param {number} largest @param {number} temperature */
+function estimatedSum(values, largest, temperature) {
+  let total = 0;
+  for (let i = 0; i < values.length; i++) total += Math.exp((values[i] - largest) / temperature);
+  return total;
 }
 
 /**
- * @param {Float32Array} logits
- * @param {number} largest
- * @param {number} temperature
- * @param {number[] | null} candidates
+ * How many of the weights, one at least, add up to this or more; one more than there are where all of them do not.
+ * @param {Float64Array} weights
+ * @param {number} wanted
+ */
+function countReaching(weights, wanted) {
+  let count = 0;
+  let reached = 0;
+  while (reached < wanted && count < weights.length) reached += weights[count++];
+  return reached < wanted ? weights.length + 1 : Math.max(count, 1);
+}
+
+/**
+ * Which of the weights is drawn.
+ * @param {Float64Array} weights
  * @param {number} at in [0, 1)
  */
-function draw(logits, largest, temperature, candidates, at) {
-  const chosen = candidates ? Float32Array.from(candidates, (id) => logits[id]) : logits;
-  const weights = unnormalized(chosen, largest, temperature);
+function drawIndex(weights, at) {
   const wanted = at * sum(weights);
   let last = 0;
   for (let index = 0, reached = 0; index < weights.length; index++) {
@@ -86,7 +123,20 @@ function draw(logits, largest, temperature, candidates, at) {
     reached += weights[index];
     if (reached > wanted) break;
   }
-  return candidates ? candidates[last] : last;
+  return last;
+}
+
+/**
+ * The id at a place among the largest logits; of equal logits the lower id comes first.
+ * @param {Float32Array} logits
+ * @param {Float32Array} descending the largest of them
+ * @param {number} rank
+ */
+function idOfRank(logits, descending, rank) {
+  let before = rank - descending.indexOf(descending[rank]);
+  let id = logits.indexOf(descending[rank]);
+  for (; before > 0; before--) id = logits.indexOf(descending[rank], id + 1);
+  return id;
 }
 
 /**
