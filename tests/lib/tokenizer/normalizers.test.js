@@ -44,5 +44,7 @@ test('what a normaliser makes of a character has the place of that character', (
   const spaces = { type: 'Replace', pattern: { Regex: ' {2,}' }, content: '▁' };
   assert.deepEqual(places(spaces, 'a   b c'), ['a▁b c', '0-1 3-4 4-5 5-6 6-7']);
   assert.deepEqual(places({ type: 'Replace', pattern: { String: '' }, content: 'x' }, 'ab'), ['ab', '0-1 1-2']);
-  assert.deepEqual(places(goldenJson('t5').normalizer, '\u0007ﬁ\u0301㌔z'), ['fiキロz', '1-2 2-3 3-4 3-4 4-5']);
+  // What the charsmap drops at the very beginning is a part of the first character's place, as Metaspace asks for it.
+  assert.deepEqual(places(goldenJson('t5').normalizer, '\u0007ﬁ\u0301㌔z'), ['fiキロz', '0-2 2-3 3-4 3-4 4-5']);
+  assert.deepEqual(places(goldenJson('t5').normalizer, 'ﬁ\u0301\u0007z'), ['fiz', '0-1 1-2 3-4']);
 });

@@ -2,6 +2,10 @@
  * Text to token ids and back, with the place of every token in the text. Ids equal those of the Rust package tokenizers
  * (tests/golden/wordpiece.json, tests/golden/tokenizers).
  *
+ * Why own code, where the project otherwise takes well-kept libraries: measured against `@huggingface/tokenizers` 0.2.0, which
+ * (1) does not give the place of a token in the text, and the page shows every token where it stands; and (2) gave other ids
+ * than the Rust original for 1,331 of 11,340 hostile texts, where this code gives none. Its oracle stays the Rust original.
+ *
  * Rules worth knowing:
  * - `token.text` is what a person reads: byte-level pieces are decoded, a space is a space, a part of a character is
  *   shown as its bytes ("<0xE2>"). WordPiece keeps its pieces as the vocabulary has them ("##ing").

@@ -72,17 +72,29 @@ function createLookup(nodes, texts) {
 }
 
 /** @param {AlignedText} source @param {Lookup} lookup @returns {AlignedText} */
-function rewrite({ text, starts, ends }, lookup) {
+function rewrite(source, lookup) {
+  const { text, starts, ends } = source;
   const result = createBuilder();
+  /** For each new character how many old ones the package takes for it beyond the first; -1: it is an addition. @type {number[]} */
+  const takes = [];
+  let astray = false;
   /** The k-th new character comes from the k-th old one, those beyond from the last.
    * @param {string} replacement @param {number} from @param {number} to */
   const replace = (replacement, from, to) => {
     let at = from;
+    let isNew = true;
     for (const char of replacement) {
       result.push(char, starts[at], ends[at]);
+      takes.push(isNew ? 0 : -1);
       const next = at + sizeAt(text, at);
-      if (next < to) at = next;
+      isNew = next < to;
+      if (isNew) at = next;
     }
+    let left = 0;
+    for (let rest = replacement === '' ? from : at + sizeAt(text, at); rest < to; rest += sizeAt(text, rest)) left++;
+    if (left === 0) return;
+    astray ||= replacement === '' && !(takes[takes.length - 1] >= 0);
+    if (takes.length > 0) takes[takes.length - 1] += left;
   };
   eachGrapheme(text, (from, to) => {
     const whole = bytesOf(text, from, to) <= LONGEST_GRAPHEME ? lookup(text.slice(from, to)) : null;
@@ -97,7 +109,32 @@ function rewrite({ text, starts, ends }, lookup) {
       at = next;
     }
   });
-  return result.done();
+  const done = result.done();
+  if (astray) settleBeginning(source, done, takes);
+  return done;
+}
+
+/**
+ * The Rust package counts the characters that a replacement takes with the one before it. Where there is none, or that one
+ * is itself an addition, its count is off from there on. The places given here are the true ones, but for the question
+ * that Metaspace asks of them, whether something comes from the very beginning of the text: there its count decides.
+ * @param {AlignedText} source
+ * @param {AlignedText} done changed in place
+ * @param {number[]} takes
+ */
+function settleBeginning({ text, starts }, { text: made, starts: from, ends: to }, takes) {
+  let counted = 0;
+  let at = 0;
+  const isBeginning = () => (counted < text.length && starts[counted] === 0) || from[at] === 0;
+  for (let i = 0; i < takes.length && (isBeginning() || takes[i] < 0); i++) {
+    // An addition has the place of what was counted last.
+    const place = starts[takes[i] < 0 ? Math.max(0, counted - 1) : Math.min(counted, starts.length - 1)];
+    for (let n = takes[i]; n >= 0 && counted < text.length; n--) counted += sizeAt(text, counted);
+    for (const end = at + sizeAt(made, at); at < end; at++) {
+      if (place === 0) from[at] = 0;
+      else if (from[at] === 0) from[at] = Math.min(place, to[at]);
+    }
+  }
 }
 
 /** @param {string} text @param {number} from @param {number} to @returns {number} in UTF-8, or more than five */
