@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { ABI, createCore, createEngine, liveCore } from '../../web/lib/engine/engine.js';
+import { createCore } from '../../web/lib/engine/core.js';
+import { createEngine, liveCore } from '../../web/lib/engine/engine.js';
+import { ABI } from '../../web/lib/engine/instance.js';
 import { qkvError } from './golden.js';
 import { tinyFiles } from './tiny_model.js';
 

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { init, loadModel } from 'qkv';
-import { createCore } from '../../web/lib/engine/engine.js';
+import { createCore } from '../../web/lib/engine/core.js';
 import { assertSameBits, inTree, qkvError, randomIds, seeded } from './golden.js';
 import { decoderFiles } from './tiny_decoder.js';
 import { TINY, TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';

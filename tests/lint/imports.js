@@ -11,6 +11,7 @@ const LIBRARY = [
   'worker',
   'loading',
   'model',
+  'run',
   'operators',
   'engine',
   'sources',
@@ -26,6 +27,7 @@ const LIBRARY = [
   'formats/gguf',
   'formats',
   'checks',
+  'api',
 ];
 /** In the root, but of no room: every room may ask where a file is. */
 const ADDRESSES = 'web/lib/addresses.js';
@@ -46,6 +48,7 @@ const ENGINE = [
     'model_weights',
     'slots',
     'model',
+    'run',
     'norm',
     'map',
     'matrix',
@@ -61,7 +64,7 @@ const ENGINE = [
   ...['qkv', 'config', 'kernels/'],
 ];
 /** Both ends of the worker, and of the threads. */
-const MESSENGERS = ['worker/client', 'worker/host', 'engine/pool', 'engine/join_pool'].map(
+const MESSENGERS = ['worker/client', 'worker/host', 'engine/thread', 'engine/join_pool'].map(
   (name) => `web/lib/${name}.js`,
 );
 /** Files of one folder of web/lib. */

@@ -2,7 +2,8 @@
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
 import { optionsOf, signalOf, wholeNumber } from './checks/arguments.js';
-import { compiledOf, createCore, createEngine, liveCore } from './engine/engine.js';
+import { createCore } from './engine/core.js';
+import { compiledOf, createEngine, liveCore } from './engine/engine.js';
 import { QkvError } from './checks/errors.js';
 import { LOAD_OPTIONS, loadInThread } from './loading/load.js';
 import { loadWasm } from './engine/loader.js';
@@ -17,17 +18,17 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 
 /** @typedef {import('./engine/engine.js').Engine} Engine */
 /** @typedef {import('./checks/errors.js').ErrorCode} ErrorCode */
-/** @typedef {import('./model/generate.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('./model/generate.js').NewToken} NewToken */
-/** @typedef {import('./model/input.js').SingleInput} SingleInput */
-/** @typedef {import('./model/interventions.js').Kind} Kind */
+/** @typedef {import('./api/model.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('./api/model.js').NewToken} NewToken */
+/** @typedef {import('./api/model.js').SingleInput} SingleInput */
+/** @typedef {import('./api/run.js').Kind} Kind */
 /** @typedef {import('./loading/load.js').LoadOptions} LoadOptions */
-/** @typedef {import('./loading/load.js').ModelInfo} ModelInfo */
-/** @typedef {import('./loading/load.js').Progress} Progress */
-/** @typedef {import('./model/model.js').EmbedOptions} EmbedOptions */
-/** @typedef {import('./model/model.js').ForwardInput} ForwardInput */
-/** @typedef {import('./model/model.js').ForwardOptions} ForwardOptions */
-/** @typedef {import('./model/model.js').Model} Model */
+/** @typedef {import('./api/model.js').ModelInfo} ModelInfo */
+/** @typedef {import('./api/model.js').Progress} Progress */
+/** @typedef {import('./api/model.js').EmbedOptions} EmbedOptions */
+/** @typedef {import('./api/model.js').ForwardInput} ForwardInput */
+/** @typedef {import('./api/model.js').ForwardOptions} ForwardOptions */
+/** @typedef {import('./api/model.js').Model} Model */
 /** @typedef {import('./loading/model_preview.js').ModelPreview} ModelPreview */
 /** @typedef {import('./loading/model_preview.js').PreviewOptions & { engine?: Engine }} InspectModelOptions */
 /** @typedef {import('./operators/attention.js').AttentionStage} AttentionStage */
@@ -44,18 +45,18 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./operators/multi_head.js').MultiHeadOptions} MultiHeadOptions */
 /** @typedef {import('./operators/tensors.js').FloatTensor} FloatTensor */
 /** @typedef {import('./operators/tensors.js').BoolTensor} BoolTensor */
-/** @typedef {import('./model/run.js').HeadStatistics} HeadStatistics */
-/** @typedef {import('./model/run.js').Matrix} Matrix */
-/** @typedef {import('./model/run.js').NextToken} NextToken */
-/** @typedef {import('./model/run.js').Overview} Overview */
-/** @typedef {import('./model/run.js').Pooling} Pooling */
+/** @typedef {import('./api/run.js').HeadStatistics} HeadStatistics */
+/** @typedef {import('./api/run.js').Matrix} Matrix */
+/** @typedef {import('./api/run.js').NextToken} NextToken */
+/** @typedef {import('./api/run.js').Overview} Overview */
+/** @typedef {import('./api/run.js').Pooling} Pooling */
 /**
  * A finished forward pass; Run<false> of one input, Run<true> of a batch.
  * @template {boolean} [Batch=boolean]
- * @typedef {import('./model/run.js').Run<Batch>} Run
+ * @typedef {import('./api/run.js').Run<Batch>} Run
  */
-/** @typedef {import('./model/run.js').Stage} Stage */
-/** @typedef {import('./model/run.js').StageName} StageName */
+/** @typedef {import('./api/run.js').Stage} Stage */
+/** @typedef {import('./api/run.js').StageName} StageName */
 /** @typedef {import('./sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('./tokenizer/index.js').Token} Token */
 /**

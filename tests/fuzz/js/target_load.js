@@ -2,7 +2,7 @@
  * whatever was loaded or refused must leave no memory behind. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createCore } from '../../../web/lib/engine/engine.js';
+import { createCore } from '../../../web/lib/engine/core.js';
 import { QkvError } from '../../../web/lib/checks/errors.js';
 import { parseJson } from '../../../web/lib/formats/json.js';
 import { loadInThread } from '../../../web/lib/loading/load.js';
@@ -10,7 +10,7 @@ import { pauseThread } from '../../../web/lib/engine/pause.js';
 import { fileOf } from '../../lib/formats/safetensors_file.js';
 import { bytesOf, jsonBytes, jsonInputs, sumOf } from './inputs.js';
 
-/** @typedef {import('../../../web/lib/engine/engine.js').Core} Core */
+/** @typedef {import('../../../web/lib/engine/core.js').Core} Core */
 /** @typedef {[name: string, dtype: string, shape: number[]]} Tensor without its values */
 
 const TINY = new URL('../../golden/tiny/', import.meta.url);

@@ -1,6 +1,6 @@
 /** Sampling written for clearness: everything is sorted, every weight computed. What sampler.js draws must be what this
  * draws, bit for bit of the random number. */
-import { exp } from '../../../web/lib/model/probabilities.js';
+import { exp } from '../../../web/lib/run/probabilities.js';
 
 /**
  * @param {Float32Array} logits finite or -Infinity

@@ -1,13 +1,18 @@
 /** The threads of an engine beside the calling one: workers that make their own instance over the engine's shared memory
  * and stay inside wasm, where the work is shared out. From here they are only started and ended. */
 
-import { trusted } from './script_address.js';
+import { spawnThread } from './thread.js';
 
-/** @typedef {import('./join_pool.js').Entering} Entering */
-/** @typedef {import('./join_pool.js').Joining} Joining */
+/** @typedef {import('./thread.js').Thread} Thread */
 /** @typedef {{ threads: number, address: string }} PoolPlan threads: the calling one included; address: of thread.js */
-/** @typedef {{ onMessage: (message: Entering) => void, onEnd: () => void }} Handlers */
-/** @typedef {{ send: (message: Joining) => void, end: () => Promise<unknown>, release: () => void }} Thread end: settles when it is gone */
+/**
+ * @typedef {object} PoolParts
+ * @property {WebAssembly.Module} module
+ * @property {WebAssembly.Memory} memory
+ * @property {(name: string, ...args: number[]) => number} call of the first instance
+ * @property {PoolPlan} plan
+ */
+/** @typedef {ReturnType<typeof createMembers>} Members */
 /** @typedef {ReturnType<typeof createPool>} Pool */
 
 /** As in pool.h. */
@@ -42,20 +47,12 @@ export const mayWait = () => typeof document === 'undefined';
 export const endsAtOnce = isNode;
 
 /**
- * One closure: threads come and go, and all of it is about who is there.
- * @param {object} parts
- * @param {WebAssembly.Module} parts.module
- * @param {WebAssembly.Memory} parts.memory
- * @param {(name: string, ...args: number[]) => number} parts.call of the first instance
- * @param {PoolPlan} parts.plan
+ * How many threads there are to be, and when they are started anew.
+ * @param {PoolParts} parts
  */
-export function createPool({ module, memory, call, plan }) {
-  /** @type {Map<number, Thread>} */
-  const members = new Map();
-  /** Where the stack of each slot ends: whoever has the slot next has it. @type {Map<number, number>} */
-  const stacks = new Map();
-  /** @type {Promise<unknown>[]} threads on their way out */
-  let leaving = [];
+export function createPool(parts) {
+  const { call, plan } = parts;
+  const members = createMembers(parts);
   /** How many are to be there beside the calling one: as many as could be started last. */
   let wanted = 0;
   let isEnded = false;
@@ -65,90 +62,41 @@ export function createPool({ module, memory, call, plan }) {
   /** Comes back when the threads are inside. There may be fewer than planned, down to none. */
   async function start() {
     const slots = call('qkv_set_threads', plan.threads);
-    const started = await Promise.all(Array.from({ length: slots - 1 }, (_, index) => join(index + 1)));
+    const started = await Promise.all(Array.from({ length: slots - 1 }, (_, index) => members.join(index + 1)));
     wanted = started.filter((entered) => entered).length;
     if (isEnded) return;
     // The message comes just before the thread is inside.
     for (let tries = 0; call('qkv_workers') < wanted && tries < PATIENCE_MILLISECONDS; tries++) await moment();
-    for (const thread of members.values()) thread.release();
+    members.release();
   }
 
-  /** @param {number} slot */
-  function stackOf(slot) {
-    const known = stacks.get(slot);
-    if (known !== undefined) return known;
-    const lowest = call('qkv_alloc', STACK_BYTES) >>> 0;
-    if (lowest !== 0) stacks.set(slot, lowest + STACK_BYTES);
-    return stacks.get(slot) ?? 0;
-  }
-
-  /**
-   * @param {number} slot
-   * @returns {Promise<boolean>} whether it is inside
-   */
-  function join(slot) {
-    const stack = stackOf(slot);
-    if (stack === 0) return Promise.resolve(false);
-    /** @type {Promise<boolean>} */
-    const entering = new Promise((resolve) => {
-      try {
-        const thread = spawn(plan.address, {
-          onMessage: () => resolve(true),
-          onEnd() {
-            leave(slot, thread);
-            resolve(false);
-          },
-        });
-        members.set(slot, thread);
-        thread.send({ module, memory, slot, stack });
-      } catch {
-        // No worker may be started here; one thread is enough for the same numbers.
-        resolve(false);
-      }
-    });
-    return inTime(entering);
-  }
-
-  /**
-   * @param {number} slot
-   * @param {Thread} thread
-   */
-  function leave(slot, thread) {
-    if (members.get(slot) !== thread) return;
-    members.delete(slot);
-    leaving.push(thread.end());
-  }
-
+  /** Lets the threads out of wasm, should they look, and ends them; whatever is computed before mend is by the caller. */
   function close() {
     call('qkv_close_pool');
-    for (const [slot, thread] of members) leave(slot, thread);
+    members.leave();
   }
 
   /** All threads anew: what one that is gone has counted in the shared memory is not known. */
   async function startAgain() {
     close();
-    const gone = Promise.all(leaving).then(() => true);
-    if (!(await inTime(gone))) {
+    if (!(await members.areGone())) {
       wanted = 0;
       return;
     }
-    leaving = [];
     if (!isEnded) await start();
-    if (isEnded) for (const [slot, thread] of members) leave(slot, thread);
+    if (isEnded) members.leave();
   }
 
   return {
     start,
+    close,
 
     /** How many compute, the calling one included. */
-    threads: () => 1 + members.size,
-
-    /** Lets the threads out of wasm, should they look, and ends them; whatever is computed before mend is by the caller. */
-    close,
+    threads: () => 1 + members.count(),
 
     /** Starts threads for those that were lost; null when all are there. Never rejects. */
     mend() {
-      if (isEnded || members.size >= wanted || !endsAtOnce()) return mending;
+      if (isEnded || members.count() >= wanted || !endsAtOnce()) return mending;
       mending ??= startAgain()
         .catch(() => {
           // The engine has ended meanwhile, and the next call says so.
@@ -163,7 +111,87 @@ export function createPool({ module, memory, call, plan }) {
     end(closeAnyway) {
       isEnded = true;
       closeAnyway();
-      for (const [slot, thread] of members) leave(slot, thread);
+      members.leave();
+    },
+  };
+}
+
+/**
+ * The threads that are there, each with a slot and a stack of its own.
+ * @param {PoolParts} parts
+ */
+export function createMembers({ module, memory, call, plan }) {
+  /** @type {Map<number, Thread>} */
+  const members = new Map();
+  /** Where the stack of each slot ends: whoever has the slot next has it. @type {Map<number, number>} */
+  const stacks = new Map();
+  /** @type {Promise<unknown>[]} threads on their way out */
+  let leaving = [];
+
+  /** @param {number} slot */
+  function stackOf(slot) {
+    const known = stacks.get(slot);
+    if (known !== undefined) return known;
+    const lowest = call('qkv_alloc', STACK_BYTES) >>> 0;
+    if (lowest !== 0) stacks.set(slot, lowest + STACK_BYTES);
+    return stacks.get(slot) ?? 0;
+  }
+
+  /**
+   * @param {number} slot
+   * @param {Thread} thread
+   */
+  function remove(slot, thread) {
+    if (members.get(slot) !== thread) return;
+    members.delete(slot);
+    leaving.push(thread.end());
+  }
+
+  return {
+    count: () => members.size,
+
+    /**
+     * @param {number} slot
+     * @returns {Promise<boolean>} whether it is inside
+     */
+    join(slot) {
+      const stack = stackOf(slot);
+      if (stack === 0) return Promise.resolve(false);
+      /** @type {Promise<boolean>} */
+      const entering = new Promise((resolve) => {
+        try {
+          const thread = spawnThread(plan.address, {
+            onMessage: () => resolve(true),
+            onEnd() {
+              remove(slot, thread);
+              resolve(false);
+            },
+          });
+          members.set(slot, thread);
+          thread.send({ module, memory, slot, stack });
+        } catch {
+          // No worker may be started here; one thread is enough for the same numbers.
+          resolve(false);
+        }
+      });
+      return inTime(entering);
+    },
+
+    /** Ends all of them. */
+    leave() {
+      for (const [slot, thread] of members) remove(slot, thread);
+    },
+
+    /** Whether those that left are gone, after some patience. */
+    async areGone() {
+      const gone = await inTime(Promise.all(leaving).then(() => true));
+      if (gone) leaving = [];
+      return gone;
+    },
+
+    /** They no longer keep the process alive. */
+    release() {
+      for (const thread of members.values()) thread.release();
     },
   };
 }
@@ -188,40 +216,4 @@ async function inTime(promise) {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/**
- * @param {string} address
- * @param {Handlers} handlers
- * @returns {Thread}
- */
-function spawn(address, { onMessage, onEnd }) {
-  if (isNode()) {
-    const { Worker: NodeWorker } = process.getBuiltinModule('node:worker_threads');
-    // Options of the process are not for the thread: `node --input-type=module -e` would end it at once.
-    const thread = new NodeWorker(new URL(address), { name: 'qkv-thread', execArgv: [] });
-    thread.on('message', onMessage);
-    thread.on('error', onEnd);
-    thread.on('exit', onEnd);
-    return {
-      send: (message) => thread.postMessage(message),
-      end() {
-        // Until it is gone, or the process might end while somebody waits for that.
-        thread.ref();
-        return thread.terminate();
-      },
-      release: () => thread.unref(),
-    };
-  }
-  const thread = new Worker(trusted(new URL(address)), { type: 'module', name: 'qkv-thread' });
-  thread.onmessage = ({ data }) => onMessage(data);
-  thread.onerror = (event) => {
-    event.preventDefault();
-    onEnd();
-  };
-  return {
-    send: (message) => thread.postMessage(message),
-    end: async () => thread.terminate(),
-    release: () => {},
-  };
 }

@@ -2,7 +2,7 @@
  * straight into the engine. */
 
 import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from '../checks/arguments.js';
-import { memoryError } from '../engine/engine.js';
+import { memoryError } from '../engine/failures.js';
 import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { resolveModel } from '../families/index.js';
 import { createModel } from '../model/model.js';
@@ -15,35 +15,14 @@ import { createTokenizer } from '../tokenizer/index.js';
 import { whileWarming } from './warm_up.js';
 import { createReceiver } from './weights.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
-/** @typedef {import('../model/model.js').Model} Model */
+/** @typedef {import('../api/model.js').MeasuredError} MeasuredError */
+/** @typedef {import('../api/model.js').Model} Model */
+/** @typedef {import('../api/model.js').OnProgress} OnProgress */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
-/** @typedef {import('../model/interventions.js').Kind} Kind */
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {import('./model_folder.js').ModelFiles} ModelFiles */
-/** @typedef {{ layers: number, heads: number, kvHeads: number, headDim: number, width: number }} Extents */
-/** @typedef {{ [name: string]: number }} MeasuredError how far the weights are from float32, as the model's maker measured */
-/**
- * @typedef {Extents & {
- *   name: string,
- *   family: string,
- *   kinds: Kind[],
- *   byKind: { [kind: string]: Extents },
- *   vocab: number,
- *   precision: Precision,
- *   measured: MeasuredError | null,
- *   maxTokens: number,
- *   parameters: number,
- *   bytes: number,
- *   headRows: number,
- *   ignored: string[],
- *   licence: string | null,
- * }} ModelInfo bytes: what the weights take in memory; headRows: logits a token, 0 = the model has no head; ignored: some
- * of the tensors that the model has no use for, {i} for a layer
- */
-/** @typedef {{ phase: 'download' | 'load' | 'embed', file: string | null, loaded: number, total: number | null }} Progress */
-/** @typedef {(progress: Progress) => void} OnProgress */
 /**
  * @typedef {object} LoadOptions
  * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats. Weights

@@ -3,7 +3,7 @@
 
 import { writeStruct } from '../engine/describe.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../families/parts/engine_config.js').EngineConfig} EngineConfig */
 /** @typedef {import('../families/index.js').Quantization} Quantization */
 /** @typedef {'f32' | 'q10' | 'q8'} Precision */

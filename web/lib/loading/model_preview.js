@@ -7,7 +7,7 @@ import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from '../sources/source.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */

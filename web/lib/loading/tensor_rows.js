@@ -2,7 +2,7 @@
  * them, whole rows go through one staging buffer in wasm memory. A tensor that has to be transposed, and a vector that is
  * shared out, is collected first, one at a time. */
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../formats/safetensors.js').TensorInfo} TensorInfo */
 /** @typedef {import('../formats/safetensors.js').Sink} Sink */
 /** @typedef {{ name: string, index: number, isVector: boolean, rows: number, cols: number }} SlotShape */

@@ -3,12 +3,12 @@
  * times as long as the others. A narrow model of one layer, made of the real one's config, computes in an instance of its own
  * while the weights arrive; all instances of a module share its code. */
 
-import { createCore } from '../engine/engine.js';
+import { createCore } from '../engine/core.js';
 import { readInterventions } from '../model/interventions.js';
 import { precisionNumber, withConfig } from './model_config.js';
-import { newRun } from '../model/new_run.js';
+import { newRun } from '../run/new_run.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../families/parts/engine_config.js').EngineConfig} EngineConfig */
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {{ engine: EngineConfig, label: string }} Described */

@@ -5,7 +5,7 @@ import { QkvError } from '../checks/errors.js';
 import { precisionNumber, withConfig } from './model_config.js';
 import { rowBytesOf, sinkOf, wantedShape } from './tensor_rows.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../families/index.js').Layout} Layout */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
 /** @typedef {import('../families/parts/placement.js').Target} Target */

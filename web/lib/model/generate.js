@@ -5,29 +5,13 @@ import { callbackOf, optionsOf, signalOf, wholeNumber } from '../checks/argument
 import { createContinuation } from './continuation.js';
 import { createSampler } from './sampler.js';
 
+/** @typedef {import('../api/model.js').GenerateOptions} GenerateOptions */
+/** @typedef {import('../checks/calls.js').Call} Call */
+/** @typedef {import('./growing.js').Growing} Growing */
 /** @typedef {import('./input.js').InputLimits} InputLimits */
 /** @typedef {import('./input.js').Prompt} Prompt */
 /** @typedef {import('./input.js').Sequence} Sequence */
-/** @typedef {import('./sampler.js').SamplerOptions} SamplerOptions */
-/**
- * A token as it is chosen, before it is fed.
- * @typedef {object} NewToken
- * @property {number} id
- * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, and for special
- * tokens; the texts of all tokens make run.text
- * @property {number} index among the new tokens, from 0
- * @property {boolean} special
- */
-/**
- * A promise that it returns is awaited before the next token is told (a worker computes on meanwhile); where it rejects, so
- * does generate.
- * @typedef {(token: NewToken) => unknown} OnToken
- */
-/**
- * @typedef {SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
- * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
- */
-/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
+/** @typedef {import('../api/run.js').Stopped} Stopped */
 /**
  * @typedef {object} Generated
  * @property {string | null} text of the new tokens; null for a model without a tokenizer
@@ -66,22 +50,23 @@ export function readGenerateOptions(options, { positions, headRows }) {
  * @param {number} parts.room tokens that fit behind it
  * @param {InputLimits} parts.limits
  * @param {ReadOptions} parts.options
- * @param {() => Float32Array} parts.logits at the last token
- * @param {(id: number) => Promise<void>} parts.feed appends a token and computes it
+ * @param {Call} parts.call
+ * @param {Pick<Growing, 'logits' | 'feed'>} parts.growing the run, with the prompt computed
  * @returns {Promise<{ sequence: Sequence, generated: Generated }>}
  */
-export async function generateTokens({ prompt, room, limits, options, logits, feed }) {
+export async function generateTokens({ prompt, room, limits, options, call, growing }) {
   const { most, sample, onToken } = options;
   const continuation = createContinuation(prompt, limits.tokenizer);
   /** @type {Stopped} */
   let stopped = room < most ? 'context' : 'length';
   for (let index = 0; index < room; index++) {
-    const id = sample(logits());
+    const id = sample(growing.logits());
     const isEnd = limits.stops.includes(id);
     const text = continuation.add(id, isEnd || index === room - 1);
     const { special } = continuation.tokens[index];
     await onToken?.({ id, text, index, special });
-    await feed(id);
+    call.check();
+    await growing.feed(id);
     if (!isEnd) continue;
     stopped = 'eos';
     break;

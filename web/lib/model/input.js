@@ -5,9 +5,6 @@ import { kindOf, QkvError } from '../checks/errors.js';
 
 /** @typedef {import('../tokenizer/index.js').Token} Token */
 /** @typedef {import('../tokenizer/index.js').Tokenizer} Tokenizer */
-/** @typedef {ArrayLike<number>} Ids */
-/** @typedef {string | readonly [string, string] | { ids: Ids, typeIds?: Ids }} SingleInput */
-/** @typedef {SingleInput | { batch: readonly SingleInput[] }} ForwardInput */
 /** @typedef {import('../tokenizer/index.js').Truncation} Truncation how many tokens the text had and how many are left */
 /** @typedef {{ ids: Int32Array, typeIds: Int32Array, tokens: Token[], truncated: Truncation | null }} Sequence */
 /** @typedef {Sequence & { text: string }} Prompt text: what the last token belongs to, empty for bare ids */
@@ -103,6 +100,15 @@ export function encodeSome(call, limits, text, pair) {
   const sequence = encode(limits, text, pair);
   if (sequence.ids.length > 0) return sequence;
   throw new QkvError('text', `${call}: a text that gives no token`, { got: text, want: 'at least one character' });
+}
+
+/**
+ * @param {string} what
+ * @param {unknown} text
+ */
+export function textOf(what, text) {
+  if (typeof text === 'string') return text;
+  throw new QkvError('argument', what, { got: text, want: 'a string' });
 }
 
 /**

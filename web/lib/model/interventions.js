@@ -3,7 +3,7 @@
 import { finiteNumber, oneOf, refuseOthers, tensor, wholeNumber } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
 
-/** @typedef {'encoder' | 'decoder'} Kind which attention of a model */
+/** @typedef {import('../api/run.js').Kind} Kind */
 /** @typedef {{ data: Uint8Array, shape: number[] }} BoolTensor */
 /** @typedef {{ data: Float32Array, shape: number[] }} FloatTensor */
 /**

@@ -6,8 +6,8 @@
 
 import { finiteNumber, wholeNumber } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
-import { largestValues } from './largest.js';
-import { largestLogit, sum, unnormalized } from './probabilities.js';
+import { largestValues } from '../run/largest.js';
+import { largestLogit, sum, unnormalized } from '../run/probabilities.js';
 
 /**
  * @typedef {object} SamplerOptions

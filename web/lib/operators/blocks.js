@@ -1,9 +1,9 @@
 /** One allocation of wasm memory cut into named pieces: the struct of a call, its scratch and its arrays. */
 
 import { writeStruct } from '../engine/describe.js';
-import { memoryError } from '../engine/engine.js';
+import { memoryError } from '../engine/failures.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 
 /**
  * Pieces begin half a step after a multiple of it, so never at a page. Where the target of a copy lies 16 bytes after its

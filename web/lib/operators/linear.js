@@ -1,8 +1,8 @@
 /** Linear maps in wasm memory: weights are uploaded once and packed there for the engine's kernels. */
 
-import { memoryError } from '../engine/engine.js';
+import { memoryError } from '../engine/failures.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 
 /**
  * y = x W^T + b.

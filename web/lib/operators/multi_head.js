@@ -13,7 +13,7 @@ import { isGiven } from './shapes.js';
 import { floatTensor, refusal, sameSize } from './tensors.js';
 
 /** @typedef {import('../engine/engine.js').Engine} Engine */
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('./tensors.js').FloatTensor} FloatTensor */
 /** @typedef {import('./tensors.js').BoolTensor} BoolTensor */
 /**

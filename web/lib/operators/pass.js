@@ -8,7 +8,7 @@ import { writeStruct } from '../engine/describe.js';
 import { allocateBlock, scratchBytes } from './blocks.js';
 import { neutralFields, setStrides } from './fields.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('./mask.js').MaskLayout} MaskLayout */
 /**
  * @typedef {object} PassSizes

@@ -8,7 +8,7 @@ import { allocateBlock, lastingViews, scratchBytes } from './blocks.js';
 import { neutralFields, setStrides } from './fields.js';
 import { outputShape, stridesOf } from './shapes.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
+/** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('./shapes.js').Sizes} Sizes */
 /** @typedef {import('./mask.js').MaskLayout} MaskLayout */
 /** @typedef {{ sizes: Sizes, mask: MaskLayout, stage: string, hasLengths: boolean }} Form all that a plan depends on */

@@ -5,10 +5,10 @@
 import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { spawnWorker } from './spawn.js';
 
-/** @typedef {import('../loading/load.js').OnProgress} OnProgress */
+/** @typedef {import('../api/model.js').OnProgress} OnProgress */
 /** @typedef {import('./protocol.js').RunReply} RunReply */
 /** @typedef {import('./protocol.js').ToClient} ToClient */
-/** @typedef {import('../model/generate.js').OnToken} OnToken */
+/** @typedef {import('../api/model.js').OnToken} OnToken */
 /** @typedef {{ signal?: AbortSignal, onProgress?: OnProgress, onToken?: OnToken, run?: number }} Extras */
 /**
  * @typedef {object} Pending
@@ -106,7 +106,7 @@ export function connect(onCrash) {
    * One token after the other, as without a worker: what the caller's function throws, or rejects, ends the call.
    * @param {number} id
    * @param {Pending} waiting
-   * @param {import('../model/generate.js').NewToken} token
+   * @param {import('../api/model.js').NewToken} token
    */
   function tell(id, waiting, token) {
     waiting.told = waiting.told.then(async () => {

@@ -1,20 +1,20 @@
 /** The worker's side: owns one model and its runs, carries out requests, lets an abort message cancel one. Every request
  * is answered exactly once, with a result or an error. */
 
-import { createCore } from '../engine/engine.js';
+import { createCore } from '../engine/core.js';
 import { QkvError } from '../checks/errors.js';
 import { loadInThread } from '../loading/load.js';
 import { pauseThread } from '../engine/pause.js';
 import { buffersOf, RUN_METHODS, toPlainError } from './protocol.js';
 
-/** @typedef {import('../model/model.js').Model} Model */
+/** @typedef {import('../api/model.js').Model} Model */
 /** @typedef {import('./protocol.js').LoadRequest} LoadRequest */
 /** @typedef {import('./protocol.js').Request} Request */
 /** @typedef {import('./protocol.js').ToClient} ToClient */
 /** @typedef {import('./protocol.js').ToHost} ToHost */
-/** @typedef {import('../model/run.js').Run} Run */
-/** @typedef {import('../loading/load.js').OnProgress} OnProgress */
-/** @typedef {import('../model/generate.js').OnToken} OnToken */
+/** @typedef {import('../api/run.js').Run} Run */
+/** @typedef {import('../api/model.js').OnProgress} OnProgress */
+/** @typedef {import('../api/model.js').OnToken} OnToken */
 /**
  * What a request can hear and say before its answer.
  * @typedef {{ signal: AbortSignal, onProgress: OnProgress, onToken: OnToken }} Calls
@@ -52,8 +52,8 @@ function createDispatch(send) {
     const controller = new AbortController();
     running.set(id, controller);
     const { signal } = controller;
-    const onProgress = (/** @type {import('../loading/load.js').Progress} */ progress) => send({ id, progress }, []);
-    const onToken = (/** @type {import('../model/generate.js').NewToken} */ token) => send({ id, token }, []);
+    const onProgress = (/** @type {import('../api/model.js').Progress} */ progress) => send({ id, progress }, []);
+    const onToken = (/** @type {import('../api/model.js').NewToken} */ token) => send({ id, token }, []);
     answer(message, { signal, onProgress, onToken })
       .then((result) => send({ id, result }, buffersOf(result)))
       .catch((error) => send({ id, error: toPlainError(error) }, []))

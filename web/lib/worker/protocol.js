@@ -10,8 +10,8 @@ import { QkvError } from '../checks/errors.js';
  */
 /** @typedef {{ abort: number }} Abort cancels the request of that id; it is still answered */
 /** @typedef {{ ready: true }} Ready the worker's script has started */
-/** @typedef {{ id: number, progress: import('../loading/load.js').Progress }} ProgressReply */
-/** @typedef {{ id: number, token: import('../model/generate.js').NewToken }} TokenReply */
+/** @typedef {{ id: number, progress: import('../api/model.js').Progress }} ProgressReply */
+/** @typedef {{ id: number, token: import('../api/model.js').NewToken }} TokenReply */
 /** @typedef {{ id: number, result: unknown }} ResultReply */
 /** @typedef {{ id: number, error: PlainError }} ErrorReply */
 /** @typedef {Request | Abort} ToHost */
@@ -29,13 +29,13 @@ import { QkvError } from '../checks/errors.js';
  * What `forward` and `generate` answer.
  * @typedef {object} RunReply
  * @property {number} run
- * @property {import('../model/run.js').Run['tokens']} tokens
- * @property {import('../model/run.js').Run['truncated']} truncated
+ * @property {import('../api/run.js').Run['tokens']} tokens
+ * @property {import('../api/run.js').Run['truncated']} truncated
  * @property {number[]} lengths
  * @property {number} time
  * @property {number} bytes
- * @property {import('../model/run.js').Run['text']} text
- * @property {import('../model/run.js').Run['stopped']} stopped
+ * @property {import('../api/run.js').Run['text']} text
+ * @property {import('../api/run.js').Run['stopped']} stopped
  * @property {number} promptTokens
  */
 

@@ -6,19 +6,20 @@ import { connect } from './client.js';
 import { QkvError } from '../checks/errors.js';
 import { GENERATE_OPTIONS } from '../model/generate.js';
 import { checkLoadOptions } from '../loading/load.js';
-import { EMBED_OPTIONS, FORWARD_OPTIONS } from '../model/model.js';
+import { EMBED_OPTIONS } from '../model/embed.js';
+import { FORWARD_OPTIONS } from '../model/model.js';
 import { portableSource } from '../sources/source.js';
 
 /** @typedef {import('./client.js').Connection} Connection */
 /** @typedef {import('./client.js').Extras} Extras */
 /** @typedef {import('../loading/load.js').LoadOptions} LoadOptions */
-/** @typedef {import('../loading/load.js').ModelInfo} ModelInfo */
-/** @typedef {import('../model/model.js').ForwardInput} ForwardInput */
-/** @typedef {import('../model/model.js').ForwardOptions} ForwardOptions */
-/** @typedef {import('../model/model.js').Model} Model */
+/** @typedef {import('../api/model.js').ModelInfo} ModelInfo */
+/** @typedef {import('../api/model.js').ForwardInput} ForwardInput */
+/** @typedef {import('../api/model.js').ForwardOptions} ForwardOptions */
+/** @typedef {import('../api/model.js').Model} Model */
 /** @typedef {import('./protocol.js').LoadRequest} LoadRequest */
 /** @typedef {import('./protocol.js').RunReply} RunReply */
-/** @typedef {import('../model/run.js').Run} Run */
+/** @typedef {import('../api/run.js').Run} Run */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */
 
 /** A model that brings its worker down this often in a row is given up. */
@@ -47,7 +48,7 @@ export async function loadInWorker(input, options, { module, limit, pool = null 
 /**
  * The worker in use, and its replacement after a crash.
  * @param {LoadRequest} load
- * @param {import('../loading/load.js').OnProgress | undefined} onProgress
+ * @param {import('../api/model.js').OnProgress | undefined} onProgress
  */
 function createWorkers(load, onProgress) {
   /** @type {{ connection: Connection, loaded: Promise<ModelInfo> } | null} */
@@ -138,7 +139,7 @@ function createRemoteModel(info, workers) {
       const { signal, ...rest } = optionsOf('forward', options, FORWARD_OPTIONS);
       const { result, connection } = await ask('forward', [input, rest], { signal: signalOf('forward', signal) });
       const run = createRemoteRun(/** @type {RunReply} */ (result), connection);
-      return /** @type {import('../model/run.js').Run<import('../model/model.js').IsBatch<Input>>} */ (run);
+      return /** @type {import('../api/run.js').Run<import('../api/model.js').IsBatch<Input>>} */ (run);
     },
     async embed(texts, options) {
       const { signal, onProgress, ...rest } = optionsOf('embed', options, EMBED_OPTIONS);
@@ -151,7 +152,7 @@ function createRemoteModel(info, workers) {
       const calls = { signal: signalOf('generate', signal), onToken: callbackOf('generate: onToken', onToken) };
       const { result, connection } = await ask('generate', [input, rest], calls);
       const run = createRemoteRun(/** @type {RunReply} */ (result), connection);
-      return /** @type {import('../model/run.js').Run<false>} */ (run);
+      return /** @type {import('../api/run.js').Run<false>} */ (run);
     },
     dispose: workers.end,
     [Symbol.dispose]: workers.end,

@@ -3,9 +3,9 @@
 
 import { writeStruct } from '../engine/describe.js';
 
-/** @typedef {import('../engine/engine.js').Core} Core */
-/** @typedef {import('./input.js').Sequence} Sequence */
-/** @typedef {import('./interventions.js').Interventions} Interventions */
+/** @typedef {import('../engine/core.js').Core} Core */
+/** @typedef {import('../model/input.js').Sequence} Sequence */
+/** @typedef {import('../model/interventions.js').Interventions} Interventions */
 
 /**
  * @typedef {object} RunRequest

@@ -1,8 +1,8 @@
 /** Softmax and the largest logits, against plain formulas in float64. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { largestValues } from '../../../web/lib/model/largest.js';
-import { exp, largestIds, likeliest, sum, unnormalized } from '../../../web/lib/model/probabilities.js';
+import { largestValues } from '../../../web/lib/run/largest.js';
+import { exp, largestIds, likeliest, sum, unnormalized } from '../../../web/lib/run/probabilities.js';
 import { seeded } from '../../api/golden.js';
 import { expectError } from '../expect_error.js';
 
