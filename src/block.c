@@ -121,7 +121,7 @@ const float *qkv_block_inputs(const qkv_block *b, int32_t first, int32_t rows) {
     const size_t width = (size_t)b->config->width;
     const float *x = b->x + (size_t)first * width;
 
-    if (b->config->norm_place == QKV_NORM_BEHIND || !b->layer->attn_norm.weight) return x;
+    if (b->config->norm_place == QKV_NORM_POST || !b->layer->attn_norm.weight) return x;
     for (int32_t r = 0; r < rows; r++) {
         float *y = b->scratch->normed + (size_t)r * width;
         qkv_norm_row(b->config, &b->layer->attn_norm, y, x + (size_t)r * width, b->config->width);
@@ -367,11 +367,11 @@ static size_t feed_in(const qkv_block *b, const float *x, int32_t rows) {
     return stride;
 }
 
-/* What the feed-forward layer is a map of: x or y, behind the norm in front of it. */
+/* What the feed-forward layer is a map of: x or y, through the norm of pre-norm and sandwich blocks. */
 static const float *feed_input(const qkv_block *b, const float *x, const float *y, int32_t rows) {
     const qkv_norm *norm = b->config->parallel == QKV_PARALLEL_ONE_NORM ? &b->layer->attn_norm : &b->layer->ffn_norm;
 
-    if (b->config->norm_place == QKV_NORM_BEHIND) return y;
+    if (b->config->norm_place == QKV_NORM_POST) return y;
     normalise(b, norm, b->scratch->normed, b->config->parallel ? x : y, rows);
     return b->scratch->normed;
 }
@@ -385,15 +385,15 @@ static void mix_and_feed_forward(const void *region, int32_t part, int32_t slot)
     int32_t first;
     const int32_t rows = rows_of_part(all, part, &first);
     const float *x = b->x + (size_t)first * width;
-    const int behind = b->config->norm_place == QKV_NORM_BEHIND;
+    const int post = b->config->norm_place == QKV_NORM_POST;
     float *y = b->scratch->narrow, *out = all->next + (size_t)first * width;
 
     add_branch(b, &b->layer->o, b->scratch->context + (size_t)first * heads, heads, &b->layer->attn_out_norm, x, y,
                rows);
-    if (behind) normalise(b, &b->layer->attn_norm, y, y, rows);
+    if (post) normalise(b, &b->layer->attn_norm, y, y, rows);
     const size_t stride = feed_in(b, feed_input(b, x, y, rows), rows);
     add_branch(b, &b->layer->down, b->scratch->wide, stride, &b->layer->ffn_out_norm, y, out, rows);
-    if (behind) normalise(b, &b->layer->ffn_norm, out, out, rows);
+    if (post) normalise(b, &b->layer->ffn_norm, out, out, rows);
 }
 
 void qkv_block_forward(const qkv_block *b, float *next) {

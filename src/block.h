@@ -1,9 +1,9 @@
 /* block.h - one transformer block over the tokens of a run, and the pieces of it that can be looked at later.
  *
- *   norm behind (BERT, arXiv 1810.04805)   y = norm(x + attention(x))               next = norm(y + ffn(y))
- *   norm before (GPT-2, Llama)             y = x + attention(norm(x))               next = y + ffn(norm(y))
- *   around      (Gemma 2)                  y = x + norm(attention(norm(x)))         next = y + norm(ffn(norm(y)))
- *   parallel    (GPT-NeoX, Phi)            next = x + attention(norm(x)) + ffn(norm(x))
+ *   post-norm      (BERT, arXiv 1810.04805)   y = norm(x + attention(x))               next = norm(y + ffn(y))
+ *   pre-norm       (GPT-2, Llama)             y = x + attention(norm(x))               next = y + ffn(norm(y))
+ *   sandwich norm  (Gemma 2)                  y = x + norm(attention(norm(x)))         next = y + norm(ffn(norm(y)))
+ *   parallel       (GPT-NeoX, Phi; pre-norm)  next = x + attention(norm(x)) + ffn(norm(x))
  *
  * Sequences of a batch lie one behind the other without padding: every GEMM sees one tall matrix, attention works
  * sequence by sequence. */

@@ -63,11 +63,39 @@ typedef enum qkv_activation {
 #undef QKV_X
 } qkv_activation;
 
-typedef enum qkv_norm_kind { QKV_NORM_LAYER, QKV_NORM_RMS } qkv_norm_kind;
-typedef enum qkv_norm_place { QKV_NORM_BEHIND, QKV_NORM_BEFORE, QKV_NORM_AROUND } qkv_norm_place;
-typedef enum qkv_parallel { QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM } qkv_parallel;
+#define QKV_NORM_KINDS(X) X(LAYER, layer) X(RMS, rms)
 
-/* Every field of the config: X(type, name). JavaScript reads this list from the module, so the two never drift. Flags are
+typedef enum qkv_norm_kind {
+#define QKV_X(NAME, name) QKV_NORM_##NAME,
+    QKV_NORM_KINDS(QKV_X) QKV_NORM_KIND_COUNT
+#undef QKV_X
+} qkv_norm_kind;
+
+/* Where the norms of a block stand.
+ *   post      post-norm (BERT): after each residual addition
+ *   pre       pre-norm (GPT-2, Llama): before attention and before the feed-forward layer
+ *   sandwich  sandwich norm (Gemma 2): before each of them, and after it, before the residual addition */
+#define QKV_NORM_PLACES(X) X(POST, post) X(PRE, pre) X(SANDWICH, sandwich)
+
+typedef enum qkv_norm_place {
+#define QKV_X(NAME, name) QKV_NORM_##NAME,
+    QKV_NORM_PLACES(QKV_X) QKV_NORM_PLACE_COUNT
+#undef QKV_X
+} qkv_norm_place;
+
+/* How a block's attention and feed-forward layer follow each other.
+ *   serial             attention, then the feed-forward layer on what that gave
+ *   parallel           both from the block's input, each through its own norm (GPT-NeoX)
+ *   parallel_one_norm  both from the block's input through one norm (Phi) */
+#define QKV_BRANCHES(X) X(SERIAL, serial) X(PARALLEL, parallel) X(PARALLEL_ONE_NORM, parallel_one_norm)
+
+typedef enum qkv_branches {
+#define QKV_X(NAME, name) QKV_##NAME,
+    QKV_BRANCHES(QKV_X) QKV_BRANCHES_COUNT
+#undef QKV_X
+} qkv_branches;
+
+/* Every field of the config: X(type, name); a type that is no number is one of the enums above. JavaScript reads this list from the module, so the two never drift. Flags are
  * 0 or 1; pointers are read while a model is created.
  *   layers, heads, kv_heads, head_dim, width, ffn, vocab   L, H, G, E, D, F, V
  *   stored_layers    layers that have weights of their own; layer l uses those of floor(l * stored_layers / layers)
@@ -82,16 +110,15 @@ typedef enum qkv_parallel { QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM } qk
  *   position_pad     id that takes row position_first - 1 and is not counted, as in RoBERTa; -1 = none
  *   embed_norm, embed_project   there is a norm; a linear map [D, embed_width] with bias
  * Norms
- *   norm_kind        0 LayerNorm, 1 RMSNorm
- *   norm_place       0 behind each residual addition (BERT), 1 in front of attention and feed-forward layer, 2 in front of
- *                    them and at their end, before the addition (Gemma)
+ *   norm_kind        a qkv_norm_kind: LayerNorm or RMSNorm
+ *   norm_place       a qkv_norm_place: post-norm, pre-norm or sandwich norm
  *   norm_bias        LayerNorm has a bias
  *   norm_eps         added to the variance
  *   norm_shift       added to every norm weight when it comes (Gemma stores w for 1 + w)
  *   first_norm       0: the attention of stored layer 0 has no norm in front
  *   final_norm       a norm behind the last block
  * Blocks
- *   parallel         0 attention, then feed-forward; 1 both from the block's input, each with its norm; 2 with one norm
+ *   parallel         a qkv_branches
  *   qkv_bias, o_bias, ffn_bias   those linear maps have a bias
  *   qk_norm          RMSNorm over each head of Q and K
  *   activation       a qkv_activation
@@ -117,63 +144,68 @@ typedef enum qkv_parallel { QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM } qk
  *   logit_softcap    0 = none
  *   table            a qkv_plane: how a token table that is no head is held (f32, f16, bf16; q10_high = q10; q8). It can
  *                    keep its file's form, since a row is only read when its token occurs */
-#define QKV_CONFIG_FIELDS(X)     \
-    X(i32, layers)               \
-    X(i32, heads)                \
-    X(i32, kv_heads)             \
-    X(i32, head_dim)             \
-    X(i32, width)                \
-    X(i32, ffn)                  \
-    X(i32, vocab)                \
-    X(i32, stored_layers)        \
-    X(i32, context)              \
-    X(i32, causal)               \
-    X(i32, embed_width)          \
-    X(f32, embed_scale)          \
-    X(i32, segments)             \
-    X(i32, positions)            \
-    X(i32, position_first)       \
-    X(i32, position_pad)         \
-    X(i32, embed_norm)           \
-    X(i32, embed_project)        \
-    X(i32, norm_kind)            \
-    X(i32, norm_place)           \
-    X(i32, norm_bias)            \
-    X(f32, norm_eps)             \
-    X(f32, norm_shift)           \
-    X(i32, first_norm)           \
-    X(i32, final_norm)           \
-    X(i32, parallel)             \
-    X(i32, qkv_bias)             \
-    X(i32, o_bias)               \
-    X(i32, ffn_bias)             \
-    X(i32, qk_norm)              \
-    X(i32, activation)           \
-    X(i32, gated)                \
-    X(f32, softcap)              \
-    X(ptr_f32, scales)           \
-    X(ptr_i32, windows)          \
-    X(i32, rope_dim)             \
-    X(i32, rope_sets)            \
-    X(f32, rope_scale)           \
-    X(ptr_f32, rope_frequencies) \
-    X(ptr_i32, rope_of_layer)    \
-    X(i32, buckets)              \
-    X(i32, bucket_reach)         \
-    X(ptr_i32, bucket_of)        \
-    X(i32, head_rows)            \
-    X(i32, head_width)           \
-    X(i32, head_dense)           \
-    X(i32, head_dense_bias)      \
-    X(i32, head_activation)      \
-    X(i32, head_norm)            \
-    X(i32, head_bias)            \
-    X(i32, head_tied)            \
-    X(f32, logit_softcap)        \
-    X(i32, table)
+#define QKV_CONFIG_FIELDS(X)       \
+    X(i32, layers)                 \
+    X(i32, heads)                  \
+    X(i32, kv_heads)               \
+    X(i32, head_dim)               \
+    X(i32, width)                  \
+    X(i32, ffn)                    \
+    X(i32, vocab)                  \
+    X(i32, stored_layers)          \
+    X(i32, context)                \
+    X(i32, causal)                 \
+    X(i32, embed_width)            \
+    X(f32, embed_scale)            \
+    X(i32, segments)               \
+    X(i32, positions)              \
+    X(i32, position_first)         \
+    X(i32, position_pad)           \
+    X(i32, embed_norm)             \
+    X(i32, embed_project)          \
+    X(norm_kind, norm_kind)        \
+    X(norm_place, norm_place)      \
+    X(i32, norm_bias)              \
+    X(f32, norm_eps)               \
+    X(f32, norm_shift)             \
+    X(i32, first_norm)             \
+    X(i32, final_norm)             \
+    X(branches, parallel)          \
+    X(i32, qkv_bias)               \
+    X(i32, o_bias)                 \
+    X(i32, ffn_bias)               \
+    X(i32, qk_norm)                \
+    X(activation, activation)      \
+    X(i32, gated)                  \
+    X(f32, softcap)                \
+    X(ptr_f32, scales)             \
+    X(ptr_i32, windows)            \
+    X(i32, rope_dim)               \
+    X(i32, rope_sets)              \
+    X(f32, rope_scale)             \
+    X(ptr_f32, rope_frequencies)   \
+    X(ptr_i32, rope_of_layer)      \
+    X(i32, buckets)                \
+    X(i32, bucket_reach)           \
+    X(ptr_i32, bucket_of)          \
+    X(i32, head_rows)              \
+    X(i32, head_width)             \
+    X(i32, head_dense)             \
+    X(i32, head_dense_bias)        \
+    X(activation, head_activation) \
+    X(i32, head_norm)              \
+    X(i32, head_bias)              \
+    X(i32, head_tied)              \
+    X(f32, logit_softcap)          \
+    X(plane, table)
 
 /* The C types behind the field lists of this header; each takes 4 bytes in wasm. */
 #define QKV_TYPE_i32 int32_t
+#define QKV_TYPE_norm_kind int32_t
+#define QKV_TYPE_norm_place int32_t
+#define QKV_TYPE_branches int32_t
+#define QKV_TYPE_activation int32_t
+#define QKV_TYPE_plane int32_t
 #define QKV_TYPE_f32 float
 #define QKV_TYPE_ptr_i32 const int32_t *
 #define QKV_TYPE_ptr_f32 const float *

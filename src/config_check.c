@@ -68,8 +68,8 @@ static qkv_status check_embeddings(const qkv_config *c, qkv_error *err) {
 }
 
 static qkv_status check_norms(const qkv_config *c, qkv_error *err) {
-    QKV_TRY(check_range("norm_kind", c->norm_kind, QKV_NORM_LAYER, QKV_NORM_RMS, err));
-    QKV_TRY(check_range("norm_place", c->norm_place, QKV_NORM_BEHIND, QKV_NORM_AROUND, err));
+    QKV_TRY(check_range("norm_kind", c->norm_kind, 0, QKV_NORM_KIND_COUNT - 1, err));
+    QKV_TRY(check_range("norm_place", c->norm_place, 0, QKV_NORM_PLACE_COUNT - 1, err));
     QKV_TRY(check_flag("norm_bias", c->norm_bias, err));
     QKV_FAIL_IF(!(c->norm_eps >= 0.0f && c->norm_eps <= 1e30f), QKV_CONFIG, "norm_eps", c->norm_eps, 0);
     QKV_TRY(check_finite("norm_shift", c->norm_shift, -FLOAT_MAX, err));
@@ -78,9 +78,9 @@ static qkv_status check_norms(const qkv_config *c, qkv_error *err) {
 }
 
 static qkv_status check_blocks(const qkv_config *c, qkv_error *err) {
-    QKV_TRY(check_range("parallel", c->parallel, QKV_SERIAL, QKV_PARALLEL_ONE_NORM, err));
-    QKV_FAIL_IF(c->parallel && c->norm_place != QKV_NORM_BEFORE, QKV_CONFIG, "norm_place of parallel blocks",
-                c->norm_place, QKV_NORM_BEFORE);
+    QKV_TRY(check_range("parallel", c->parallel, 0, QKV_BRANCHES_COUNT - 1, err));
+    QKV_FAIL_IF(c->parallel && c->norm_place != QKV_NORM_PRE, QKV_CONFIG, "norm_place of parallel blocks",
+                c->norm_place, QKV_NORM_PRE);
     QKV_TRY(check_flag("qkv_bias", c->qkv_bias, err));
     QKV_TRY(check_flag("o_bias", c->o_bias, err));
     QKV_TRY(check_flag("ffn_bias", c->ffn_bias, err));

@@ -29,18 +29,18 @@ static qkv_form form_of(qkv_precision precision) {
  * its own. */
 static void take_layer(qkv_layer *layer, int32_t stored, qkv_arena *arena, const qkv_config *c, qkv_form form) {
     const int32_t heads_width = c->heads * c->head_dim, kv_width = c->kv_heads * c->head_dim;
-    const int around = c->norm_place == QKV_NORM_AROUND;
+    const int sandwich = c->norm_place == QKV_NORM_SANDWICH;
 
-    layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_BEHIND, c->width);
+    layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_POST, c->width);
     qkv_matrix_take(&layer->qkv, arena, form, heads_width + 2 * kv_width, c->width, c->qkv_bias);
     layer->q_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
     layer->k_norm = take_rms_norm(arena, c->qk_norm, c->head_dim);
     qkv_matrix_take(&layer->o, arena, form == QKV_FORM_Q10 ? QKV_FORM_WIDE : form, c->width, heads_width, c->o_bias);
-    layer->attn_out_norm = take_norm(arena, c, around, c->width);
+    layer->attn_out_norm = take_norm(arena, c, sandwich, c->width);
     layer->ffn_norm = take_norm(arena, c, c->parallel != QKV_PARALLEL_ONE_NORM, c->width);
     qkv_matrix_take(&layer->up, arena, form, c->gated ? 2 * c->ffn : c->ffn, c->width, c->ffn_bias);
     qkv_matrix_take(&layer->down, arena, form, c->width, c->ffn, c->ffn_bias);
-    layer->ffn_out_norm = take_norm(arena, c, around, c->width);
+    layer->ffn_out_norm = take_norm(arena, c, sandwich, c->width);
 }
 
 static void take_embeddings(qkv_model *m, qkv_arena *arena, qkv_form form) {

@@ -9,8 +9,6 @@ enum {
 #undef QKV_X
 };
 
-#define SIZE_MOST 32
-
 /* One head being looked at. */
 typedef struct glance {
     int32_t n, cells;          /* N, s */
@@ -83,7 +81,7 @@ static qkv_status check(const qkv_run *run, qkv_kind kind, int32_t sequence, int
     QKV_TRY(qkv_check_kind(run, kind, err));
     QKV_FAIL_IF(sequence < 0 || sequence >= run->sequence_count, QKV_RANGE, "sequence", sequence,
                 run->sequence_count - 1);
-    QKV_FAIL_IF(size < 1 || size > SIZE_MOST, QKV_ARGUMENT, "size of a thumbnail", size, SIZE_MOST);
+    QKV_FAIL_IF(size < 1 || size > QKV_THUMBNAIL_MAX, QKV_ARGUMENT, "size of a thumbnail", size, QKV_THUMBNAIL_MAX);
     QKV_FAIL_IF(run->done < run->model->config.layers, QKV_STATE, "layers run", run->done, run->model->config.layers);
     return QKV_OK;
 }

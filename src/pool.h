@@ -13,9 +13,11 @@
 /* One part of a region, in [0, parts). slot: the thread that does it, in [0, qkv_pool_slots()), for scratch of its own. */
 typedef void qkv_part(const void *region, int32_t part, int32_t slot);
 
+#define QKV_THREADS_MAX 16 /* of an engine that has threads, the caller's included */
+
 #ifdef QKV_THREADS
 
-#define QKV_SLOTS_MAX 16
+#define QKV_SLOTS_MAX QKV_THREADS_MAX
 
 /* Threads that may work at once, the caller's included. */
 int32_t qkv_pool_slots(void);

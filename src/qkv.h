@@ -163,32 +163,33 @@ typedef enum qkv_kind {
 #undef QKV_X
 } qkv_kind;
 
-/* Every step that can be shown, in order of computation.
- *   [N, D]    x (attention's input, behind a norm that stands in front), concat [N, H E], output (after W_O and its
- *             bias), hidden (block output)
- *   [N, E]    qLinear, kLinear (projection and bias), q, k (behind norm and rotation), v, context (Z) of one head
- *   [N, M]    scores (Q K^T), scaled, capped, biased, masked, weights of one head
+/* Every step that can be shown, in order of computation: EACH(NAME, name, the columns of its rows).
+ *   width  [N, D]    x (attention's input, after the norm of a pre-norm block), output (after W_O and its bias), hidden
+ *                    (block output)
+ *   heads  [N, H E]  concat
+ *   head   [N, E]    qLinear, kLinear (projection and bias), q, k (after norm and rotation), v, context (Z) of one head
+ *   keys   [N, M]    scores (Q K^T), scaled, capped, biased, masked, weights of one head
  * A stage the model does not have equals the one before it. */
-#define QKV_STAGES(EACH)    \
-    EACH(X, x)              \
-    EACH(Q_LINEAR, qLinear) \
-    EACH(K_LINEAR, kLinear) \
-    EACH(Q, q)              \
-    EACH(K, k)              \
-    EACH(V, v)              \
-    EACH(SCORES, scores)    \
-    EACH(SCALED, scaled)    \
-    EACH(CAPPED, capped)    \
-    EACH(BIASED, biased)    \
-    EACH(MASKED, masked)    \
-    EACH(WEIGHTS, weights)  \
-    EACH(CONTEXT, context)  \
-    EACH(CONCAT, concat)    \
-    EACH(OUTPUT, output)    \
-    EACH(HIDDEN, hidden)
+#define QKV_STAGES(EACH)          \
+    EACH(X, x, width)             \
+    EACH(Q_LINEAR, qLinear, head) \
+    EACH(K_LINEAR, kLinear, head) \
+    EACH(Q, q, head)              \
+    EACH(K, k, head)              \
+    EACH(V, v, head)              \
+    EACH(SCORES, scores, keys)    \
+    EACH(SCALED, scaled, keys)    \
+    EACH(CAPPED, capped, keys)    \
+    EACH(BIASED, biased, keys)    \
+    EACH(MASKED, masked, keys)    \
+    EACH(WEIGHTS, weights, keys)  \
+    EACH(CONTEXT, context, head)  \
+    EACH(CONCAT, concat, heads)   \
+    EACH(OUTPUT, output, width)   \
+    EACH(HIDDEN, hidden, width)
 
 typedef enum qkv_stage {
-#define QKV_X(NAME, name) QKV_STAGE_##NAME,
+#define QKV_X(NAME, name, columns) QKV_STAGE_##NAME,
     QKV_STAGES(QKV_X) QKV_STAGE_COUNT
 #undef QKV_X
 } qkv_stage;
@@ -209,7 +210,9 @@ qkv_status qkv_get_stage(qkv_run *run, qkv_kind kind, int32_t layer, int32_t hea
  *   separator  weight on the tokens that qkv_overview was told are separators */
 #define QKV_STATS(X) X(entropy) X(distance) X(previous) X(next) X(self) X(first) X(separator)
 
-/* All heads of one sequence at a glance. size: 1 .. 32; s = min(N, size) cells a side, each the largest weight of
+#define QKV_THUMBNAIL_MAX 32 /* cells a side */
+
+/* All heads of one sequence at a glance. size: 1 .. QKV_THUMBNAIL_MAX; s = min(N, size) cells a side, each the largest weight of
  * its rectangle: cell b spans rows (columns) floor(b N / s) .. floor((b + 1) N / s) - 1.
  * separators: [N] 1 where the token is a separator, or NULL. out_thumbnails: [L, H, s, s];
  * out_stats: [L, H, 7] in the order of QKV_STATS. All layers must have been run. */

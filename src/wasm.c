@@ -56,6 +56,11 @@ static qkv_status finished(qkv_status status) {
 
 #define WORD_i32 "i32"
 #define WORD_f32 "f32"
+#define WORD_norm_kind "i32:norm_kinds"
+#define WORD_norm_place "i32:norm_places"
+#define WORD_branches "i32:branches"
+#define WORD_activation "i32:activations"
+#define WORD_plane "i32:planes"
 #define WORD_ptr_i32 "ptr"
 #define WORD_ptr_f32 "ptr"
 #define WORD_ptr_u8 "ptr"
@@ -63,17 +68,39 @@ static qkv_status finished(qkv_status status) {
 #define STATUS(NAME, number) " " #NAME ":" #number
 #define LISTED(NAME, name) " " #name
 #define STAT(name) " " #name
+#define STAGE(NAME, name, columns) " " #name ":" #columns
+#define LIMIT(name, number) " " #name ":" NUMBER(number)
+#define NUMBER(number) #number
 #define FIELD(type, name) " " #name ":" WORD_##type
 #define SLOT(NAME, name, scope, role) " " #name ":" #scope ":" #role
 
-static const char description[] = "version " QKV_VERSION                /* */
-                                  "\nstatuses" QKV_STATUSES(STATUS)     /* NAME:number */
-    "\nprecisions" QKV_PRECISIONS(LISTED) "\nplanes" QKV_PLANES(LISTED) /* names in order of their numbers */
-    "\nactivations" QKV_ACTIVATIONS(LISTED) "\nkinds" QKV_KINDS(LISTED) "\nstages" QKV_STAGES(
-        LISTED) "\nstats" QKV_STATS(STAT) "\npoolings" QKV_POOLINGS(LISTED) /* */
-    "\nconfig" QKV_CONFIG_FIELDS(FIELD) "\ninput" QKV_INPUT_FIELDS(FIELD) "\noperator" QKV_OPERATOR_FIELDS(
-        FIELD)                      /* name:type in order, 4 bytes each */
-    "\nslots" QKV_SLOTS(SLOT) "\n"; /* name:scope:role */
+/* A line for each list, `key word word ...`: what a word says is in front of its lines. clang-format would run them together. */
+/* clang-format off */
+static const char description[] =
+    /* one word */
+    "version " QKV_VERSION
+    /* NAME:number */
+    "\nstatuses" QKV_STATUSES(STATUS)
+    "\nlimits" LIMIT(threads, QKV_THREADS_MAX) LIMIT(thumbnail, QKV_THUMBNAIL_MAX)
+    /* names in the order of their numbers */
+    "\nprecisions" QKV_PRECISIONS(LISTED)
+    "\nplanes" QKV_PLANES(LISTED)
+    "\nactivations" QKV_ACTIVATIONS(LISTED)
+    "\nnorm_kinds" QKV_NORM_KINDS(LISTED)
+    "\nnorm_places" QKV_NORM_PLACES(LISTED)
+    "\nbranches" QKV_BRANCHES(LISTED)
+    "\nkinds" QKV_KINDS(LISTED)
+    "\npoolings" QKV_POOLINGS(LISTED)
+    "\nstats" QKV_STATS(STAT)
+    /* name:columns, in the order of their numbers */
+    "\nstages" QKV_STAGES(STAGE)
+    /* the fields of a struct, 4 bytes each: name:type, or name:i32:the line that its numbers have their names from */
+    "\nconfig" QKV_CONFIG_FIELDS(FIELD)
+    "\ninput" QKV_INPUT_FIELDS(FIELD)
+    "\noperator" QKV_OPERATOR_FIELDS(FIELD)
+    /* name:scope:role, in the order of their numbers */
+    "\nslots" QKV_SLOTS(SLOT) "\n";
+/* clang-format on */
 
 uint32_t EXPORT(abi)(void) {
     return QKV_ABI;

@@ -12,8 +12,10 @@ import { tinyFiles } from './tiny_model.js';
 
 const I32 = 127;
 const [FUNCTION, MEMORY] = [0, 2];
-const ABOUT =
-  'version 9.9.9\nstatuses OK:0\nprecisions\nplanes\nactivations\nkinds\nstages\nstats\nconfig\ninput\noperator\nslots\n';
+const ABOUT = [
+  'version 9.9.9\nstatuses OK:0\nlimits threads:1 thumbnail:1\nprecisions\nplanes\nkinds\npoolings\nstages\nstats',
+  'config\ninput\noperator\nslots\n',
+].join('\n');
 
 /** @param {number[]} content */
 const sized = (content) => [...leb(content.length), ...content];

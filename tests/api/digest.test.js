@@ -163,10 +163,8 @@ function wasmLines() {
       (wasm.lists.get('stages') ?? []).forEach((stage, index) => {
         let hash = 0;
         lengths.forEach((rows, sequence) => {
-          const wide = ['x', 'output', 'hidden'].includes(stage);
-          const map = ['scores', 'scaled', 'capped', 'biased', 'masked', 'weights'].includes(stage);
-          const all = config.heads * config.head_dim;
-          const cols = wide ? config.width : stage === 'concat' ? all : map ? rows : config.head_dim;
+          const { width, heads, head_dim: head } = config;
+          const cols = { width, heads: heads * head, head, keys: rows }[stage.split(':')[1]] ?? 0;
           assert.equal(
             exports.qkv_get_stage(run, config.causal ?? 0, config.layers - 1, 1, index, sequence, out),
             0,

@@ -29,13 +29,13 @@ static void small_sizes(qkv_config *c, byte_source *from) {
 
 static void small_blocks(qkv_config *c, byte_source *from) {
     c->norm_kind = FLAG;
-    c->norm_place = take_number(from, QKV_NORM_BEHIND, QKV_NORM_AROUND);
+    c->norm_place = take_number(from, QKV_NORM_POST, QKV_NORM_SANDWICH);
     c->norm_bias = FLAG;
     c->norm_eps = FLAG ? 1e-5f : 0.0f;
     c->norm_shift = (float)FLAG;
     c->first_norm = FLAG;
     c->final_norm = FLAG;
-    c->parallel = c->norm_place == QKV_NORM_BEFORE ? take_number(from, QKV_SERIAL, QKV_PARALLEL_ONE_NORM) : 0;
+    c->parallel = c->norm_place == QKV_NORM_PRE ? take_number(from, QKV_SERIAL, QKV_PARALLEL_ONE_NORM) : 0;
     c->qkv_bias = FLAG;
     c->o_bias = FLAG;
     c->ffn_bias = FLAG;

@@ -235,9 +235,10 @@ static void look_at_all(const session *s, byte_source *from) {
 static void look_at_the_end(const session *s, byte_source *from) {
     float *out = exactly((size_t)s->config->width * sizeof(float)),
           *logits = exactly((size_t)s->config->head_rows * sizeof(float));
-    const int32_t sequence = small_or_any(from, 0, 3);
+    const int32_t sequence = small_or_any(from, 0, 3), first = small_or_any(from, 0, length_of(s, sequence));
 
-    qkv_embedding(s->run, sequence, (qkv_pooling)small_or_any(from, 0, 2), take_number(from, 0, 1), out, NULL);
+    qkv_embedding(s->run, sequence, (qkv_pooling)small_or_any(from, 0, QKV_POOL_COUNT - 1), first,
+                  take_number(from, 0, 1), out, NULL);
     qkv_logits(s->run, sequence, small_or_any(from, -1, length_of(s, sequence)), logits, NULL);
     free(out);
     free(logits);

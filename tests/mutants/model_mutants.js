@@ -152,9 +152,9 @@ export const MODEL_MUTANTS = [
     test: 'reference_test',
     breaks: 'the first layer has one in front whatever the config says',
     file: 'model_weights.c',
-    line: 'layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_BEHIND, c->width);',
+    line: 'layer->attn_norm = take_norm(arena, c, c->first_norm || stored > 0 || c->norm_place == QKV_NORM_POST, c->width);',
     becomes:
-      'layer->attn_norm = take_norm(arena, c, c->first_norm || stored >= 0 || c->norm_place == QKV_NORM_BEHIND, c->width);',
+      'layer->attn_norm = take_norm(arena, c, c->first_norm || stored >= 0 || c->norm_place == QKV_NORM_POST, c->width);',
   },
   {
     part: 'norms',

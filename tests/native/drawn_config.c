@@ -42,9 +42,8 @@ static void draw_sizes(uint32_t *seed, const int *o, qkv_config *c) {
 }
 
 static void draw_blocks(uint32_t *seed, const int *o, qkv_config *c) {
-    static const qkv_norm_place places[] = {QKV_NORM_BEHIND, QKV_NORM_BEFORE, QKV_NORM_AROUND, QKV_NORM_BEFORE,
-                                            QKV_NORM_BEFORE};
-    static const qkv_parallel branches[] = {QKV_SERIAL, QKV_SERIAL, QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM};
+    static const qkv_norm_place places[] = {QKV_NORM_POST, QKV_NORM_PRE, QKV_NORM_SANDWICH, QKV_NORM_PRE, QKV_NORM_PRE};
+    static const qkv_branches branches[] = {QKV_SERIAL, QKV_SERIAL, QKV_SERIAL, QKV_PARALLEL, QKV_PARALLEL_ONE_NORM};
 
     c->norm_kind = o[DRAWN_kind];
     c->norm_place = (int32_t)places[o[DRAWN_place]];

@@ -28,7 +28,7 @@ static qkv_config wide_config(int tied) {
                         .embed_scale = 1.0f,
                         .position_pad = -1,
                         .norm_kind = QKV_NORM_RMS,
-                        .norm_place = QKV_NORM_BEFORE,
+                        .norm_place = QKV_NORM_PRE,
                         .norm_eps = 1e-5f,
                         .first_norm = 1,
                         .final_norm = 1,

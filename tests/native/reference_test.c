@@ -91,7 +91,7 @@ static void compare(const session *s, const float *got, const double *want, int 
 
 static void compare_stage(const session *s, int layer, qkv_stage stage) {
     static const char *names[] = {
-#define QKV_X(NAME, name) #name,
+#define QKV_X(NAME, name, columns) #name,
         QKV_STAGES(QKV_X)
 #undef QKV_X
     };

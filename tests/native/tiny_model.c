@@ -7,8 +7,8 @@
 #include "slots.h"
 
 /* What makes a config an encoder of the BERT kind, besides its sizes. */
-#define BERT                                                                                                 \
-    .embed_scale = 1.0f, .position_pad = -1, .embed_norm = 1, .norm_place = QKV_NORM_BEHIND, .norm_bias = 1, \
+#define BERT                                                                                               \
+    .embed_scale = 1.0f, .position_pad = -1, .embed_norm = 1, .norm_place = QKV_NORM_POST, .norm_bias = 1, \
     .first_norm = 1, .qkv_bias = 1, .o_bias = 1, .ffn_bias = 1, .activation = QKV_ACTIVATION_GELU, .rope_scale = 1.0f
 
 const qkv_config tiny_square = {.layers = 2,
@@ -57,7 +57,7 @@ const qkv_config tiny_decoder = {.layers = 3,
                                  .embed_scale = 2.5f,
                                  .position_pad = -1,
                                  .norm_kind = QKV_NORM_RMS,
-                                 .norm_place = QKV_NORM_AROUND,
+                                 .norm_place = QKV_NORM_SANDWICH,
                                  .norm_eps = 1e-4f,
                                  .norm_shift = 1.0f,
                                  .first_norm = 1,
@@ -98,7 +98,7 @@ const qkv_config tiny_relative = {.layers = 4,
                                   .position_pad = 1,
                                   .embed_norm = 1,
                                   .embed_project = 1,
-                                  .norm_place = QKV_NORM_BEFORE,
+                                  .norm_place = QKV_NORM_PRE,
                                   .norm_eps = 1e-5f,
                                   .final_norm = 1,
                                   .parallel = QKV_PARALLEL,

@@ -263,19 +263,19 @@ static void finish_token(const place *p, int i, const double *x, double *next) {
     double *y = zeros((size_t)d), *fed = zeros((size_t)d);
 
     memcpy(y, p->stages[QKV_STAGE_OUTPUT] + i * d, sizeof(double) * (size_t)d);
-    if (c->norm_place == QKV_NORM_AROUND) norm(p->model, QKV_SLOT_ATTN_OUT_NORM_WEIGHT, p->stored, d, y);
+    if (c->norm_place == QKV_NORM_SANDWICH) norm(p->model, QKV_SLOT_ATTN_OUT_NORM_WEIGHT, p->stored, d, y);
     for (int o = 0; o < d; o++) y[o] += x[i * d + o];
-    if (c->norm_place == QKV_NORM_BEHIND) norm(p->model, QKV_SLOT_ATTN_NORM_WEIGHT, p->stored, d, y);
+    if (c->norm_place == QKV_NORM_POST) norm(p->model, QKV_SLOT_ATTN_NORM_WEIGHT, p->stored, d, y);
     memcpy(fed, c->parallel ? x + i * d : y, sizeof(double) * (size_t)d);
     if (c->parallel == QKV_PARALLEL_ONE_NORM) {
         memcpy(fed, p->stages[QKV_STAGE_X] + i * d, sizeof(double) * (size_t)d);
-    } else if (c->norm_place != QKV_NORM_BEHIND) {
+    } else if (c->norm_place != QKV_NORM_POST) {
         norm(p->model, QKV_SLOT_FFN_NORM_WEIGHT, p->stored, d, fed);
     }
     feed_forward(p, fed);
-    if (c->norm_place == QKV_NORM_AROUND) norm(p->model, QKV_SLOT_FFN_OUT_NORM_WEIGHT, p->stored, d, fed);
+    if (c->norm_place == QKV_NORM_SANDWICH) norm(p->model, QKV_SLOT_FFN_OUT_NORM_WEIGHT, p->stored, d, fed);
     for (int o = 0; o < d; o++) next[i * d + o] = y[o] + fed[o];
-    if (c->norm_place == QKV_NORM_BEHIND) norm(p->model, QKV_SLOT_FFN_NORM_WEIGHT, p->stored, d, next + i * d);
+    if (c->norm_place == QKV_NORM_POST) norm(p->model, QKV_SLOT_FFN_NORM_WEIGHT, p->stored, d, next + i * d);
     free(y);
     free(fed);
 }
@@ -284,7 +284,7 @@ static void finish_token(const place *p, int i, const double *x, double *next) {
 static void run_layer(const place *p, const double *x) {
     const qkv_config *c = p->config;
     const int d = c->width, n = p->input->n, all = c->heads * c->head_dim;
-    const int in_front = c->norm_place != QKV_NORM_BEHIND && (c->first_norm || p->stored > 0);
+    const int in_front = c->norm_place != QKV_NORM_POST && (c->first_norm || p->stored > 0);
 
     memcpy(p->stages[QKV_STAGE_X], x, sizeof(double) * (size_t)(n * d));
     for (int i = 0; i < n && in_front; i++) {

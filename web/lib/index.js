@@ -11,7 +11,7 @@ import { previewModel } from './loading/model_preview.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
 import { pauseThread } from './engine/pause.js';
-import { MOST_THREADS, threadsFor } from './engine/pool.js';
+import { threadsFor } from './engine/pool.js';
 import { loadInWorker } from './worker/remote.js';
 
 export { MultiHeadAttention, QkvError, scaledDotProductAttention };
@@ -93,14 +93,8 @@ const LARGEST_LIMIT = 2 ** 32 - 1;
 export async function init(options) {
   const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options, INIT_OPTIONS);
   const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
-  return createEngine(await loadWasm({ variant, wasm, threads: threadsFor(threadsOf(threads)) }), limit);
-}
-
-/** @param {number | 'auto'} threads */
-function threadsOf(threads) {
-  if (threads === 'auto' || (Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS)) return threads;
-  const want = `'auto' or a whole number from 1 to ${MOST_THREADS}`;
-  throw new QkvError(Number.isInteger(threads) ? 'range' : 'argument', 'init: threads', { got: threads, want });
+  const compiled = await loadWasm({ variant, wasm, threads: threadsFor(threads) });
+  return createEngine(compiled, limit, threads);
 }
 
 /**

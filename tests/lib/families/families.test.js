@@ -30,7 +30,15 @@ test('the config of MiniLM becomes the numbers of the engine', () => {
   const expected = {
     ...{ layers: 6, heads: 12, kv_heads: 12, head_dim: 32, width: 384, ffn: 1536, vocab: 30522, stored_layers: 6 },
     ...{ context: 512, causal: 0, embed_width: 384, segments: 2, positions: 512, position_first: 0, position_pad: -1 },
-    ...{ embed_norm: 1, norm_kind: 0, norm_place: 0, norm_bias: 1, norm_eps: 1e-12, final_norm: 0, parallel: 0 },
+    ...{
+      embed_norm: 1,
+      norm_kind: 'layer',
+      norm_place: 'post',
+      norm_bias: 1,
+      norm_eps: 1e-12,
+      final_norm: 0,
+      parallel: 'serial',
+    },
     ...{ qkv_bias: 1, o_bias: 1, ffn_bias: 1, qk_norm: 0, activation: 'gelu', gated: 0, softcap: 0 },
     ...{ scales: null, windows: null, rope_dim: 0, rope_frequencies: null, buckets: 0, head_rows: 0 },
   };

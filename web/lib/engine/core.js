@@ -15,7 +15,10 @@ import { createTurns } from './turns.js';
 /** @typedef {import('./pool.js').PoolPlan} PoolPlan */
 /** @typedef {ReturnType<typeof createCalls>} Calls */
 /** @typedef {Awaited<ReturnType<typeof createCore>>} Core */
-/** @typedef {{ limit?: number, pool?: PoolPlan | null }} CoreOptions limit: ceiling for linear memory in bytes, 0 = none */
+/**
+ * limit: ceiling for linear memory in bytes, 0 = none; threads: what a caller of init named, whether they can be had or not
+ * @typedef {{ limit?: number, pool?: PoolPlan | null, threads?: number | 'auto' }} CoreOptions
+ */
 
 /** Ends the threads of a core that a caller forgot; a backstop only. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ endPool) => endPool());
@@ -24,13 +27,14 @@ const forgotten = new FinalizationRegistry((/** @type {() => void} */ endPool) =
  * @param {WebAssembly.Module} module
  * @param {CoreOptions} [options]
  */
-export async function createCore(module, { limit = 0, pool: plan = null } = {}) {
+export async function createCore(module, { limit = 0, pool: plan = null, threads = 1 } = {}) {
   const { exports, memory, isShared } = await instantiate(module);
   const calls = createCalls(exports);
   const { call, ending } = calls;
   const heap = createHeap(memory);
   if (exports._initialize) call('_initialize');
   const description = parseDescription(heap.readText(call('qkv_describe')));
+  if (threads !== 'auto') checkThreads(threads, description.limits.threads);
   if (limit > 0) {
     // The heap is laid out, without a ceiling, by the first allocation.
     call('qkv_free', call('qkv_alloc', 1));
@@ -61,6 +65,17 @@ export async function createCore(module, { limit = 0, pool: plan = null } = {}) 
   };
   if (pool) forgotten.register(core, endPool, endPool);
   return core;
+}
+
+/**
+ * How many there may be is for the module to say, so a wrong number is refused once the module is there.
+ * @param {number} threads
+ * @param {number} most
+ */
+function checkThreads(threads, most) {
+  if (Number.isInteger(threads) && threads >= 1 && threads <= most) return;
+  const want = `'auto' or a whole number from 1 to ${most}`;
+  throw new QkvError(Number.isInteger(threads) ? 'range' : 'argument', 'init: threads', { got: threads, want });
 }
 
 /**

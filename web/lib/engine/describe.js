@@ -4,19 +4,21 @@
 import { QkvError } from '../checks/errors.js';
 
 /** @typedef {'i32' | 'f32' | 'ptr'} FieldType */
-/** @typedef {{ name: string, type: FieldType }} Field */
+/** @typedef {{ name: string, type: FieldType, names: readonly string[] | null }} Field names: of its numbers, from 0 on */
 /** @typedef {{ index: number, scope: 'model' | 'layer', role: 'table' | 'matrix' | 'vector' | 'norm' }} Slot */
+/** @typedef {'width' | 'heads' | 'head' | 'keys'} StageColumns heads: those of all heads; keys: [N, M], one a head */
 /**
  * @typedef {object} Description
  * @property {string} version
  * @property {Map<number, string>} statuses
+ * @property {{ threads: number, thumbnail: number }} limits the most that there may be
  * @property {string[]} precisions
  * @property {string[]} planes
- * @property {string[]} activations
  * @property {string[]} kinds
- * @property {string[]} stages
- * @property {string[]} stats
  * @property {string[]} poolings
+ * @property {string[]} stages
+ * @property {Map<string, StageColumns>} columns of the rows of each stage
+ * @property {string[]} stats
  * @property {Field[]} config
  * @property {Field[]} input
  * @property {Field[]} operator
@@ -41,19 +43,25 @@ export function parseDescription(text) {
   );
   /** @param {string} key */
   const words = (key) => lines.get(key) ?? fail(`has no line "${key}"`);
+  const pairs = (/** @type {string} */ key) =>
+    words(key).map((word) => /** @type {[string, string]} */ (word.split(':')));
+  const limits = new Map(pairs('limits').map(([name, most]) => [name, Number(most)]));
+  const limit = (/** @type {string} */ name) => limits.get(name) ?? fail(`has no limit "${name}"`);
+  const fields = (/** @type {string} */ key) => words(key).map((word) => parseField(word, words));
   return {
     version: words('version')[0] ?? fail('has no version'),
-    statuses: new Map(words('statuses').map(parseStatus)),
+    statuses: new Map(pairs('statuses').map(([name, number]) => [Number(number), name])),
+    limits: { threads: limit('threads'), thumbnail: limit('thumbnail') },
     precisions: words('precisions'),
     planes: words('planes'),
-    activations: words('activations'),
     kinds: words('kinds'),
-    stages: words('stages'),
-    stats: words('stats'),
     poolings: words('poolings'),
-    config: words('config').map(parseField),
-    input: words('input').map(parseField),
-    operator: words('operator').map(parseField),
+    stages: pairs('stages').map(([name]) => name),
+    columns: new Map(/** @type {[string, StageColumns][]} */ (pairs('stages'))),
+    stats: words('stats'),
+    config: fields('config'),
+    input: fields('input'),
+    operator: fields('operator'),
     slots: new Map(words('slots').map(parseSlot)),
   };
 }
@@ -62,31 +70,28 @@ export function parseDescription(text) {
  * Writes a struct of 4-byte fields. Every field must be given: a forgotten one is our bug and must not become 0.
  * @param {DataView} view at the start of the struct
  * @param {Field[]} fields
- * @param {Record<string, number>} values
+ * @param {Record<string, number | string>} values a name where the field's numbers have names
  */
 export function writeStruct(view, fields, values) {
-  fields.forEach(({ name, type }, index) => {
-    const value = values[name];
+  fields.forEach(({ name, type, names }, index) => {
+    const given = values[name];
+    const value = typeof given === 'string' ? (names ?? []).indexOf(given) : given;
+    if (value === -1 && typeof given === 'string') fail(`has no ${name} "${given}"`);
     if (typeof value !== 'number') fail(`has the field "${name}", which this library does not set`);
     if (type === 'f32') view.setFloat32(index * 4, value, true);
     else view.setInt32(index * 4, value, true);
   });
 }
 
-/** @param {string} word NAME:number */
-function parseStatus(word) {
-  const [name, number] = word.split(':');
-  return /** @type {const} */ ([Number(number), name]);
-}
-
 /**
- * @param {string} word name:type
+ * @param {string} word name:type, or name:i32:the line with the names of its numbers
+ * @param {(key: string) => string[]} words
  * @returns {Field}
  */
-function parseField(word) {
-  const [name, type] = word.split(':');
+function parseField(word, words) {
+  const [name, type, line] = word.split(':');
   if (!FIELD_TYPES.includes(type)) fail(`has the field "${word}" of an unknown type`);
-  return { name, type: /** @type {FieldType} */ (type) };
+  return { name, type: /** @type {FieldType} */ (type), names: line === undefined ? null : words(line) };
 }
 
 /**

@@ -57,9 +57,10 @@ export class Engine {
 /**
  * @param {Compiled} compiled
  * @param {number} [limit]
+ * @param {number | 'auto'} [threads] what the caller named
  */
-export async function createEngine(compiled, limit = 0) {
-  return new Engine(compiled, await createCore(compiled.module, { limit, pool: compiled.pool }), limit);
+export async function createEngine(compiled, limit = 0, threads = 1) {
+  return new Engine(compiled, await createCore(compiled.module, { limit, pool: compiled.pool, threads }), limit);
 }
 
 /** @param {Engine} engine */

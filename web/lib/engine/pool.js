@@ -15,8 +15,6 @@ import { spawnThread } from './thread.js';
 /** @typedef {ReturnType<typeof createMembers>} Members */
 /** @typedef {ReturnType<typeof createPool>} Pool */
 
-/** As in pool.h. */
-export const MOST_THREADS = 16;
 /** More than this many are asked for by number only: spinning threads that outnumber the cores are a loss. */
 const MOST_AUTO = 4;
 const STACK_BYTES = 65536;

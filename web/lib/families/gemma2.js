@@ -1,8 +1,8 @@
 /**
- * Gemma 2: Gemma with norms around each part, soft-capped scores and logits, and a sliding window in every second layer.
+ * Gemma 2: Gemma with sandwich norms, soft-capped scores and logits, and a sliding window in every second layer.
  * Source: arXiv 2408.00118; names as transformers writes them.
  */
-import { PLACE, perLayer } from './parts/engine_config.js';
+import { perLayer } from './parts/engine_config.js';
 import { gemma } from './gemma.js';
 import { layerKinds, slidingWindows } from './parts/layer_kinds.js';
 
@@ -22,7 +22,7 @@ export const gemma2 = {
     const scale = c.number('query_pre_attn_scalar', { above: 1e-6, max: 1e6, missing: 256 }) ** -0.5;
     return {
       ...gemma.config(c, sizes),
-      norm_place: PLACE.AROUND,
+      norm_place: 'sandwich',
       activation: c.activation('hidden_activation', 'gelu_pytorch_tanh'),
       scales: perLayer(sizes.layers, () => scale),
       windows: slidingWindows(c, kinds, 4096),

@@ -4,7 +4,7 @@
  * Source: arXiv 2204.06745; names as transformers writes them.
  */
 import { bert } from './bert.js';
-import { PARALLEL, PRE_NORM } from './parts/engine_config.js';
+import { PRE_NORM } from './parts/engine_config.js';
 import { ropeFields, ropeSet } from './parts/rope.js';
 
 /** @type {import('./index.js').Family} */
@@ -24,7 +24,7 @@ export const gptNeox = {
     return {
       ...PRE_NORM,
       ...ropeFields(c, [rope]),
-      parallel: isParallel ? PARALLEL.TWO_NORMS : PARALLEL.NO,
+      parallel: isParallel ? 'parallel' : 'serial',
       norm_eps: c.number('layer_norm_eps', { above: 0, max: 1, missing: 1e-5 }),
       activation: c.activation('hidden_act', 'gelu'),
       qkv_bias: inAttention,

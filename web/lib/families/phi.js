@@ -3,7 +3,7 @@
  * rotary positions on half of each head and biases everywhere, the head's included.
  * Source: arXiv 2306.11644 and 2309.05463; names as transformers writes them.
  */
-import { PARALLEL, PRE_NORM } from './parts/engine_config.js';
+import { PRE_NORM } from './parts/engine_config.js';
 import { llama } from './llama.js';
 import { ropeFields, ropeSet } from './parts/rope.js';
 
@@ -17,7 +17,7 @@ export const phi = {
   config: (c, sizes) => ({
     ...PRE_NORM,
     ...ropeFields(c, [ropeSet(c, sizes, { partial: 0.5 })]),
-    parallel: PARALLEL.ONE_NORM,
+    parallel: 'parallel_one_norm',
     norm_eps: c.number('layer_norm_eps', { above: 0, max: 1, missing: 1e-5 }),
     activation: c.activation('hidden_act', 'gelu_new'),
   }),

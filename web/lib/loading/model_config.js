@@ -32,7 +32,7 @@ export function precisionsOf(quantization) {
  * @returns {T}
  */
 export function withConfig(core, label, engine, table, use) {
-  const { config: fields, activations, planes } = core.description;
+  const { config: fields } = core.description;
   const structBytes = fields.length * 4;
   const given = /** @type {Record<string, unknown>} */ (engine);
   const lists = fields
@@ -40,13 +40,12 @@ export function withConfig(core, label, engine, table, use) {
     .filter((entry) => /** @type {(e: typeof entry) => e is List} */ (({ list }) => ArrayBuffer.isView(list))(entry));
   const listBytes = lists.reduce((sum, { list }) => sum + list.byteLength, 0);
   return core.withMemory(label, structBytes + listBytes, (config) => {
-    /** @type {Record<string, number>} */
-    const values = { table: planes.indexOf(table) };
+    /** @type {Record<string, number | string>} */
+    const values = { table };
     for (const { name } of fields) {
       const value = given[name];
-      if (typeof value === 'number') values[name] = value;
+      if (typeof value === 'number' || typeof value === 'string') values[name] = value;
       else if (value === null) values[name] = 0;
-      else if (typeof value === 'string') values[name] = activations.indexOf(value);
     }
     let at = config + structBytes;
     for (const { name, list } of lists) {

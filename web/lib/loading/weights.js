@@ -204,7 +204,7 @@ export function createReceiver(core, resolved, precision) {
   /** ModernBERT's first layer has no norm in front of its attention. @param {string} slot @param {number} layer */
   function isLeftOut(slot, layer) {
     const { first_norm: firstNorm, norm_place: place } = (layout ?? resolved).engine;
-    return layer === 0 && firstNorm === 0 && place !== 0 && slot.startsWith('attn_norm.');
+    return layer === 0 && firstNorm === 0 && place !== 'post' && slot.startsWith('attn_norm.');
   }
 
   /** Gives the staging buffer back; the next file gets its own. */

@@ -32,15 +32,10 @@ import { likeliest } from './probabilities.js';
  */
 /** @typedef {{ kind: number, sequence: number, n: number }} EnginePlace n: tokens of the sequence */
 
-const SQUARE = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
-const PER_HEAD = ['qLinear', 'kLinear', 'q', 'k', 'v', 'context'];
-
 /** @type {readonly (keyof WeightsOptions)[]} */
 const WEIGHTS_OPTIONS = ['kind', 'sequence', 'stage', 'rows'];
 /** A large matrix leaves the engine in windows of so many floats, so that it is held there only in part. */
 const WINDOW_FLOATS = 2 ** 20;
-/** Cells a side of a thumbnail. */
-const MOST_CELLS = 32;
 /** How many tokens nextTokens gives unasked. */
 const USUAL_TOKENS = 10;
 
@@ -55,7 +50,9 @@ export function getWeights(run, layer, head, options) {
   const { layers, heads } = run.info;
   const given = optionsOf('getWeights', options, WEIGHTS_OPTIONS);
   const place = placeOf(run, 'getWeights', given);
-  const stage = oneOf('getWeights: stage', given.stage ?? 'weights', SQUARE);
+  const { stages, columns } = run.core.description;
+  const squares = stages.filter((name) => columns.get(name) === 'keys');
+  const stage = oneOf('getWeights: stage', given.stage ?? 'weights', squares);
   wholeNumber('getWeights: layer', layer, 0, layers - 1);
   wholeNumber('getWeights: head', head, 0, heads - 1);
   const [from, to] = windowOf(given.rows ?? [0, place.n], place.n);
@@ -71,9 +68,10 @@ export function getWeights(run, layer, head, options) {
 export function overview(run, options) {
   const { core, pointer, info } = run;
   const { layers, heads } = info;
-  const { size = MOST_CELLS, ...given } = optionsOf('overview', options, ['kind', 'sequence', 'size']);
+  const { thumbnail: most } = core.description.limits;
+  const { size = most, ...given } = optionsOf('overview', options, ['kind', 'sequence', 'size']);
   const { kind, sequence, n } = placeOf(run, 'overview', given);
-  const s = Math.min(n, wholeNumber('overview: size', size, 1, MOST_CELLS));
+  const s = Math.min(n, wholeNumber('overview: size', size, 1, most));
   const names = core.description.stats;
   const counts = [layers * heads * s * s, layers * heads * names.length];
   const all = core.withMemory('overview', n, (marks) => {
@@ -93,18 +91,19 @@ export function overview(run, options) {
  */
 export function getStage(run, name, options) {
   const { layers, heads, headDim, width } = run.info;
-  const stage = oneOf('getStage: name', name, run.core.description.stages);
+  const { stages, columns } = run.core.description;
+  const stage = oneOf('getStage: name', name, stages);
   const { layer, head, ...given } = optionsOf('getStage', options, ['layer', 'head', 'kind', 'sequence']);
   const place = placeOf(run, 'getStage', given);
-  const isSquare = SQUARE.some((square) => square === stage);
+  const shape = columns.get(stage);
   const row = wholeNumber('getStage: layer', layer, 0, layers - 1);
-  const column = isSquare || PER_HEAD.includes(stage) ? wholeNumber('getStage: head', head, 0, heads - 1) : 0;
-  if (isSquare) {
+  const column = shape === 'keys' || shape === 'head' ? wholeNumber('getStage: head', head, 0, heads - 1) : 0;
+  if (shape === 'keys') {
     const data = squareData(run, `getStage('${stage}')`, stage, row, column, place, [0, place.n]);
     return { shape: [place.n, place.n], data };
   }
-  if (PER_HEAD.includes(stage)) return stageData(run, stage, row, column, place, [place.n, headDim]);
-  return stageData(run, stage, row, 0, place, [place.n, stage === 'concat' ? heads * headDim : width]);
+  if (shape === 'head') return stageData(run, stage, row, column, place, [place.n, headDim]);
+  return stageData(run, stage, row, 0, place, [place.n, shape === 'heads' ? heads * headDim : width]);
 }
 
 /**

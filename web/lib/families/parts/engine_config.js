@@ -3,6 +3,9 @@
 
 /** @typedef {import('./config_reader.js').Activation} Activation */
 /** @typedef {import('./config_reader.js').ConfigReader} ConfigReader */
+/** @typedef {'layer' | 'rms'} NormKind LayerNorm or RMSNorm */
+/** @typedef {'post' | 'pre' | 'sandwich'} NormPlace see QKV_NORM_PLACES in src/config.h */
+/** @typedef {'serial' | 'parallel' | 'parallel_one_norm'} Branches attention and feed-forward layer, see QKV_BRANCHES there */
 /**
  * The sizes that config.json states. positions: tokens of the longest text, or rows of the position table
  * @typedef {object} Sizes
@@ -27,10 +30,6 @@
  */
 /** @typedef {Partial<EngineConfig> & Pick<EngineConfig, 'norm_eps' | 'activation'>} FamilyConfig */
 
-export const NORM = Object.freeze({ LAYER: 0, RMS: 1 });
-export const PLACE = Object.freeze({ BEHIND: 0, BEFORE: 1, AROUND: 2 });
-export const PARALLEL = Object.freeze({ NO: 0, TWO_NORMS: 1, ONE_NORM: 2 });
-
 const UNSAID = {
   causal: 0,
   embed_scale: 1,
@@ -40,13 +39,13 @@ const UNSAID = {
   position_pad: -1,
   embed_norm: 0,
   embed_project: 0,
-  norm_kind: /** @type {number} */ (NORM.LAYER),
-  norm_place: /** @type {number} */ (PLACE.BEHIND),
+  norm_kind: /** @type {NormKind} */ ('layer'),
+  norm_place: /** @type {NormPlace} */ ('post'),
   norm_bias: 0,
   norm_shift: 0,
   first_norm: 1,
   final_norm: 0,
-  parallel: /** @type {number} */ (PARALLEL.NO),
+  parallel: /** @type {Branches} */ ('serial'),
   qkv_bias: 0,
   o_bias: 0,
   ffn_bias: 0,
@@ -74,19 +73,24 @@ const UNSAID = {
   logit_softcap: 0,
 };
 
-/** BERT's: LayerNorm behind each addition, biases everywhere. */
+/** Post-norm, as in BERT: LayerNorm after each residual addition, biases everywhere. */
 export const POST_NORM = Object.freeze({ embed_norm: 1, norm_bias: 1, qkv_bias: 1, o_bias: 1, ffn_bias: 1 });
-/** GPT-2's: LayerNorm in front of each part and behind the last block, biases everywhere. */
+/** Pre-norm, as in GPT-2: LayerNorm before each part and after the last block, biases everywhere. */
 export const PRE_NORM = Object.freeze({
-  norm_place: PLACE.BEFORE,
+  norm_place: /** @type {NormPlace} */ ('pre'),
   norm_bias: 1,
   final_norm: 1,
   qkv_bias: 1,
   o_bias: 1,
   ffn_bias: 1,
 });
-/** Llama's: RMSNorm in front of each part and behind the last block, a gated feed-forward layer, no biases. */
-export const GATED_RMS = Object.freeze({ norm_kind: NORM.RMS, norm_place: PLACE.BEFORE, final_norm: 1, gated: 1 });
+/** Llama's: RMSNorm as pre-norm and after the last block, a gated feed-forward layer, no biases. */
+export const GATED_RMS = Object.freeze({
+  norm_kind: /** @type {NormKind} */ ('rms'),
+  norm_place: /** @type {NormPlace} */ ('pre'),
+  final_norm: 1,
+  gated: 1,
+});
 
 /**
  * @param {Sizes} sizes
