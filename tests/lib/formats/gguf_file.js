@@ -181,24 +181,26 @@ export const withTensor = (name, change) =>
  */
 export function sourceOf(bytes, options) {
   const calls = { opened: 0, closed: 0 };
+  const stream = async () => {
+    calls.opened++;
+    const { size, chunks } = streamOf(bytes, options);
+    async function* counted() {
+      try {
+        yield* chunks;
+      } finally {
+        calls.closed++;
+      }
+    }
+    return { size, chunks: counted() };
+  };
   /** @type {Source} */
   const source = {
     name: 'm',
     where: (file) => file,
     has: async () => true,
     bytes: async () => bytes,
-    stream: async () => {
-      calls.opened++;
-      const { size, chunks } = streamOf(bytes, options);
-      async function* counted() {
-        try {
-          yield* chunks;
-        } finally {
-          calls.closed++;
-        }
-      }
-      return { size, chunks: counted() };
-    },
+    stream,
+    find: stream,
   };
   return { source, calls };
 }

@@ -6,6 +6,7 @@ import { memoryError } from '../engine/failures.js';
 import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { resolveModel } from '../families/index.js';
 import { createModel } from '../model/model.js';
+import { soon } from './licence.js';
 import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
@@ -71,12 +72,16 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
   const needed = estimateBytes(core, resolved, precision);
   if (needed > core.available()) throw memoryError(name, needed, core.available());
   const { tokenizer, stops, licence, weights } = await whileWarming({ core, pause }, resolved, precision, async () => {
+    // Shown and no more: it is read beside the weights.
+    const licence = files.licence();
     const json = await files.tokenizer();
     return {
       tokenizer: json === null ? null : createTokenizer(json, { vocab, maxTokens: limit }),
       stops: causal ? await readEnds(files, vocab) : [],
-      licence: await files.licence(),
-      weights: await readWeights(files, resolved, createReceiver(core, resolved, precision), signal, onProgress),
+      ...(await readWeights(files, resolved, createReceiver(core, resolved, precision), licence, {
+        signal,
+        onProgress,
+      })),
     };
   });
   const { engine, pointer, parameters, bytes, ignored } = weights;
@@ -165,16 +170,18 @@ function measuredError(config) {
  * @param {ModelFiles} files
  * @param {ResolvedModel} resolved
  * @param {ReturnType<typeof createReceiver>} receiver
- * @param {AbortSignal | undefined} signal
- * @param {OnProgress | undefined} onProgress
+ * @param {Promise<string | null>} finding the licence
+ * @param {{ signal: AbortSignal | undefined, onProgress: OnProgress | undefined }} calls
  */
-async function readWeights(files, resolved, receiver, signal, onProgress) {
+async function readWeights(files, resolved, receiver, finding, { signal, onProgress }) {
   /** @type {import('./model_folder.js').OnFile} */
   const onFile = (file, loaded, total) => onProgress?.({ phase: 'download', file, loaded, total });
   try {
-    const loaded = receiver.finish(await files.readWeights({ receiver, resolved, signal, onFile }));
-    onProgress?.({ phase: 'load', file: null, loaded: loaded.parameters, total: loaded.parameters });
-    return loaded;
+    const label = await files.readWeights({ receiver, resolved, signal, onFile });
+    const licence = await soon(finding, signal);
+    const weights = receiver.finish(label);
+    onProgress?.({ phase: 'load', file: null, loaded: weights.parameters, total: weights.parameters });
+    return { weights, licence };
   } catch (error) {
     receiver.discard();
     throw error;

@@ -4,7 +4,8 @@ import { QkvError } from '../checks/errors.js';
 import { parseJson } from '../formats/json.js';
 import { readTensors } from '../formats/safetensors.js';
 import { checkShard, readIndex } from '../formats/shards.js';
-import { listed } from '../sources/gather.js';
+import { readLicence } from './licence.js';
+import { gather, listed } from '../sources/gather.js';
 
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
 /** @typedef {import('../formats/safetensors.js').ByteStream} ByteStream */
@@ -28,7 +29,7 @@ import { listed } from '../sources/gather.js';
  * @property {JsonObject} config
  * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it
  * @property {() => Promise<JsonObject | null>} generation generation_config.json
- * @property {() => Promise<string | null>} licence
+ * @property {() => Promise<string | null>} licence begins to look for it; never rejects, and is given up by close
  * @property {(reading: Reading) => Promise<string>} readWeights returns the name of what was read, for messages
  * @property {() => Promise<void>} close
  */
@@ -36,10 +37,9 @@ import { listed } from '../sources/gather.js';
 const CONFIG = 'config.json';
 const TOKENIZER = 'tokenizer.json';
 const GENERATION = 'generation_config.json';
-const README = 'README.md';
 const WEIGHTS = 'model.safetensors';
 const INDEX = 'model.safetensors.index.json';
-const LARGEST = { config: 4e6, tokenizer: 100e6, readme: 1e6, index: 50e6 };
+const LARGEST = { config: 4e6, tokenizer: 100e6, index: 50e6 };
 
 /**
  * @param {Source} source
@@ -49,32 +49,31 @@ const LARGEST = { config: 4e6, tokenizer: 100e6, readme: 1e6, index: 50e6 };
 export async function openModelFolder(source, signal) {
   /** @param {string} file @param {number} max */
   const read = async (file, max) => parseJson(await source.bytes(file, { max, signal }), `${source.name}/${file}`);
-  /** @param {string} file @param {number} max */
-  const readOptional = async (file, max) => ((await source.has(file, { signal })) ? read(file, max) : null);
   const config = await read(CONFIG, LARGEST.config);
+  const ending = new AbortController();
   return {
     label: `${source.name}/${CONFIG}`,
     config,
-    tokenizer: () => readOptional(TOKENIZER, LARGEST.tokenizer),
-    generation: () => readOptional(GENERATION, LARGEST.config),
-    licence: () => readLicence(source, config, signal),
+    tokenizer: () => readOptional(source, TOKENIZER, { max: LARGEST.tokenizer, signal }),
+    generation: () => readOptional(source, GENERATION, { max: LARGEST.config, signal }),
+    licence: () => readLicence(source, config, ending.signal),
     readWeights: (reading) => readWeights(source, reading),
-    close: async () => {},
+    close: async () => ending.abort(),
   };
 }
 
 /**
- * The licence, where the folder states one: in its README or in config.json.
+ * A JSON file that need not be there: null where the source says that it is not. Any other trouble with it is an error that
+ * names it, since to pass it over would change what the model computes without a word.
  * @param {Source} source
- * @param {JsonObject} config
- * @param {AbortSignal | undefined} signal
+ * @param {string} file a plain name, or a plain path below the folder
+ * @param {import('../sources/source.js').BytesOptions} [options]
+ * @returns {Promise<JsonObject | null>}
  */
-async function readLicence(source, config, signal) {
-  if (typeof config.license === 'string') return config.license;
-  if (!(await source.has(README, { signal }))) return null;
-  const text = new TextDecoder().decode(await source.bytes(README, { max: LARGEST.readme, signal }));
-  // `license: mit` in the front matter that the hub wants, or a line of its own.
-  return /^(?:[-*] )?licen[cs]e:[ \t]*["']?([\w.+-]+)["']?[ \t]*(?:\(.*)?\r?$/im.exec(text)?.[1] ?? null;
+export async function readOptional(source, file, { max = LARGEST.config, signal } = {}) {
+  const stream = await source.find(file, { signal });
+  if (stream === null) return null;
+  return parseJson(await gather(stream, source.where(file), max, signal), `${source.name}/${file}`);
 }
 
 /** @param {Source} source @param {Reading} reading @returns {Promise<string>} */
@@ -135,8 +134,10 @@ async function openWhole(source, signal) {
  * @param {AbortSignal | undefined} signal
  */
 async function readShardIndex(source, signal) {
-  if (await source.has(INDEX, { signal })) {
-    return readIndex(await source.bytes(INDEX, { max: LARGEST.index, signal }), `${source.name}/${INDEX}`);
+  const stream = await source.find(INDEX, { signal });
+  if (stream) {
+    const bytes = await gather(stream, source.where(INDEX), LARGEST.index, signal);
+    return readIndex(bytes, `${source.name}/${INDEX}`);
   }
   const got = source.names && listed(await source.names());
   const fix = 'A model is a folder with config.json, model.safetensors and tokenizer.json, or one .gguf file.';

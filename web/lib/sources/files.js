@@ -35,6 +35,11 @@ function sourceOf(name, find, names) {
     has: async (file) => (await find(plainPath(file))) !== null,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
+    async find(file, { signal } = {}) {
+      throwIfAborted(signal);
+      const entry = await find(plainPath(file));
+      return entry && { size: entry.size, chunks: entry.chunks(where(file), signal) };
+    },
     names,
     single: (only) => ({
       ...sourceOf(

@@ -38,6 +38,7 @@ export async function openFolder(folder) {
     has: async (file) => (await fs.stat(where(file)).catch(() => null))?.isFile() ?? false,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
+    find: async (file, { signal } = {}) => ((await isFile(fs, where(file))) ? stream(file, signal) : null),
     names,
     single: (name) => openSingle(path.join(folder, name)),
   };
@@ -61,8 +62,28 @@ export function openSingle(full) {
     has: async (asked) => asked === GGUF_NAME,
     bytes: async (_, { max, signal } = {}) => gather(await stream(signal), full, max, signal),
     stream: (_, { signal } = {}) => stream(signal),
+    find: async (asked, { signal } = {}) => (asked === GGUF_NAME ? stream(signal) : null),
   };
 }
+
+/**
+ * A folder of that name is no file; one that may not be looked into does not say what is in it.
+ * @param {Fs} fs
+ * @param {string} full
+ * @returns {Promise<boolean>}
+ */
+async function isFile(fs, full) {
+  try {
+    return (await fs.stat(full)).isFile();
+  } catch (cause) {
+    const error = /** @type {NodeJS.ErrnoException} */ (cause);
+    if (isAbsent(error)) return false;
+    throw unreadable(full, error);
+  }
+}
+
+/** @param {NodeJS.ErrnoException} error */
+const isAbsent = ({ code }) => code === 'ENOENT' || code === 'ENOTDIR';
 
 /**
  * @param {Fs} fs
@@ -72,7 +93,7 @@ export function openSingle(full) {
  */
 async function sizeOf(fs, full, names) {
   const stat = await fs.stat(full).catch(async (cause) => {
-    if (cause.code !== 'ENOENT' && cause.code !== 'ENOTDIR') throw unreadable(full, cause);
+    if (!isAbsent(cause)) throw unreadable(full, cause);
     if (!names) throw new QkvError('missing', `${full} is not there`, { want: 'a .gguf file', fix: CHECK, cause });
     const fix = 'A model is a folder with config.json, model.safetensors and tokenizer.json, or one .gguf file.';
     throw new QkvError('missing', `${full} is not there`, { got: listed(await names()), fix, cause });

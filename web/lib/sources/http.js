@@ -12,6 +12,9 @@ const ADVICE = {
   429: 'The server is asked too often: wait a while and try again.',
 };
 
+/** A file that no folder has: what a server answers for it is what it answers for any that is not there. */
+const ABSENT = 'qkv-asks-for-a-file-that-is-not-there';
+
 /**
  * @param {URL} folder ending in a slash; its query goes with every file
  * @returns {Source}
@@ -32,6 +35,7 @@ export function openHttp(folder) {
       return gather(await openStream(url, signal), url.href, max, signal);
     },
     stream: (file, { signal } = {}) => openStream(addressOf(file), signal),
+    find: (file, { signal } = {}) => findStream(addressOf(file), new URL(ABSENT, folder), signal),
   };
 }
 
@@ -89,12 +93,41 @@ function refused(url, { status, statusText }) {
 }
 
 /**
+ * A file that need not be there. Only a server that says so is believed: any other trouble is an error, since a file that is
+ * passed over without a word would change what the model computes. Stores that may not be listed answer 403 for whatever is
+ * not there; that a server is one of them is seen by asking for a file that cannot be.
+ * @param {URL} url
+ * @param {URL} absent
+ * @param {MaybeSignal} signal
+ * @returns {Promise<import('./source.js').ByteStream | null>}
+ */
+async function findStream(url, absent, signal) {
+  const response = await request(url, signal, 'GET');
+  const isGone = response.status === 404 || response.status === 410 || (response.ok && isHtml(response));
+  if (!isGone && response.status !== 403) return streamOf(url, response, signal);
+  await response.body?.cancel();
+  if (isGone) return null;
+  absent.search = url.search;
+  const other = await request(absent, signal, 'GET');
+  await other.body?.cancel();
+  if (other.status === 403) return null;
+  throw refused(url, response);
+}
+
+/**
  * @param {URL} url
  * @param {MaybeSignal} signal
  * @returns {Promise<import('./source.js').ByteStream>}
  */
-async function openStream(url, signal) {
-  const response = await request(url, signal, 'GET');
+const openStream = async (url, signal) => streamOf(url, await request(url, signal, 'GET'), signal);
+
+/**
+ * @param {URL} url
+ * @param {Response} response
+ * @param {MaybeSignal} signal
+ * @returns {Promise<import('./source.js').ByteStream>}
+ */
+async function streamOf(url, response, signal) {
   if (!response.ok || isHtml(response)) await response.body?.cancel();
   if (!response.ok) throw refused(url, response);
   if (isHtml(response)) {
@@ -141,6 +174,6 @@ async function* chunksOf(url, { body }, signal) {
     const got = `${received} bytes, then: ${reason(cause)}`;
     throw new QkvError('network', `${url.href}: the connection broke`, { got, fix: 'Try again.', cause });
   } finally {
-    await reader.cancel().catch(() => {});
+    reader.cancel().catch(() => {});
   }
 }

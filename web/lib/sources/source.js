@@ -24,6 +24,7 @@ import { openHttp } from './http.js';
  * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
  * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
  * @property {(file: string, options?: ReadOptions) => Promise<ByteStream>} stream
+ * @property {(file: string, options?: ReadOptions) => Promise<ByteStream | null>} find null where it is not there
  * @property {() => Promise<string[]>} [names] of the files at its top; servers do not tell
  * @property {(name: string) => Source} [single] a GGUF file among them, by itself
  */
