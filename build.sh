@@ -237,7 +237,7 @@ run_tests() {
     part package node --test --test-reporter=spec tests/lint/package.js
     part native test_native native
     part asan test_native asan
-    part node test_files tests/lib tests/api tests/operators tests/bench
+    part node test_files tests/lib tests/api tests/operators tests/stateful tests/bench
     part relaxed test_relaxed
     part browser test_files tests/browser
     part mutants node tests/mutants/run.js
@@ -262,6 +262,8 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
     npm_packages
     build_wasm
     node tests/fuzz/js/run.js --seconds "$seconds"
+    node --expose-gc tests/stateful/run.js --seconds "$seconds"
+    node --expose-gc tests/stateful/run.js --seconds "$seconds" --workers
 }
 
 bench_modules() { # the kernels and the probes as modules of their own
@@ -290,7 +292,7 @@ usage() {
 ./build.sh serve    serve the built page on http://127.0.0.1:8080/ (HOST and PORT change that)
 ./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
 ./build.sh lint     formatting, types, style, import directions
-./build.sh fuzz [S]  fuzz the engine and the parsers, S seconds for each target (60)
+./build.sh fuzz [S]  fuzz the engine, the parsers and the order of calls, S seconds for each target (60)
 ./build.sh bench    measure everything; bench/suite.js names the parts and options, --write writes docs/measurements.md
 ./build.sh clean    remove what the build made
 ./build.sh help     this text
