@@ -78,15 +78,22 @@ has_sanitizers() {
 
 find_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 
-need_test_tools() {
-    need cmake cmake
-    need ninja ninja-build
-    need cc gcc libc6-dev
-    need shellcheck shellcheck
-    [ -e /usr/include/simde/wasm/simd128.h ] || missing+=(libsimde-dev)
-    has_sanitizers || missing+=(clang-19 libclang-rt-19-dev)
-    find_chromium >/dev/null || missing+=(chromium)
-    python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+need_for_tests() { # need_for_tests NEED...: programs, by the words of tests/suite/parts.js
+    local word
+    for word in "$@"; do
+        case $word in
+            shellcheck) need shellcheck shellcheck ;;
+            native)
+                need cmake cmake
+                need ninja ninja-build
+                need cc gcc libc6-dev
+                [ -e /usr/include/simde/wasm/simd128.h ] || missing+=(libsimde-dev)
+                ;;
+            sanitizers) has_sanitizers || missing+=(clang-19 libclang-rt-19-dev) ;;
+            chromium) find_chromium >/dev/null || missing+=(chromium) ;;
+            models) python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip) ;;
+        esac
+    done
     install_missing
 }
 
@@ -165,6 +172,12 @@ build_all() {
     build_page
 }
 
+library() { # dist/ alone, in seconds where the engine is as it was
+    npm_packages
+    ! is_older web/lib/qkv-relaxed-threads.wasm src cmake/wasm-*.cmake CMakeLists.txt || build_wasm
+    build_library
+}
+
 serve() {
     need_node
     if [ ! -e build/page/index.html ] || [ ! -e node_modules/.bin/vite ]; then
@@ -182,74 +195,34 @@ lint() {
     node tests/lint/run.js
 }
 
-test_native() { # test_native PRESET
-    compile "$1"
-    ctest --preset "$1"
-    grep -E ': [0-9]+ passed, ' "build/$1/Testing/Temporary/LastTest.log"
+prepare() { # prepare NEED...: makes what those words of tests/suite/parts.js stand for
+    local word
+    need_for_tests "$@"
+    for word in "$@"; do
+        case $word in
+            library) library ;;
+            page) build_all ;;
+            models)
+                float32_model
+                [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
+                ;;
+            kernels) bench_modules ;;
+        esac
+    done
 }
 
-test_files() { # test_files FOLDER... : every *.test.js there
-    local files
-    mapfile -t files < <(find "$@" -name '*.test.js' | sort)
-    node --test --test-concurrency="$(nproc)" --test-reporter=spec "${files[@]}"
-}
-
-test_relaxed() { # the comparisons with PyTorch and the formulas once more, on the build with fused multiply-add
-    local flag=--experimental-wasm-relaxed-simd # Node 20 wants it, newer ones may not know it
-    node "$flag" -e 0 2>/dev/null || flag=--no-warnings
-    node "$flag" --input-type=module -e "import { init } from 'qkv';
-        process.exit((await init()).info.variant === 'relaxed' ? 0 : 1)" || stop 'this Node has no relaxed SIMD'
-    node "$flag" --test --test-reporter=spec tests/api/{minilm,formula,tiny_bert,families,interventions,threads}.test.js
-}
-
-passed=0
-failed=0
-summary=()
-
-part() { # part NAME COMMAND...: the command's log says how many checks it made; none is a failure
-    local name=$1 log="build/log/$1.log" checks status start=$SECONDS verdict=ok
-    say "$name ..."
-    set +e
-    (set -e; "${@:2}") >"$log" 2>&1
-    status=$?
-    set -e
-    checks=$(sed -nE 's/^.* pass ([0-9]+)$/\1/p; s/^.*: ([0-9]+) passed, 0 failed$/\1/p; s/^.*: ([0-9]+) checks$/\1/p' "$log" |
-        awk '{ sum += $1 } END { print sum + 0 }')
-    if ((status || checks == 0)); then
-        verdict=FAILED
-        failed=$((failed + 1))
-        cat "$log"
-    fi
-    passed=$((passed + checks))
-    summary+=("$(printf '%-8s %8d checks  %4d s  %s' "$name" "$checks" $((SECONDS - start)) "$verdict")")
-}
-
-run_tests() {
-    need_test_tools
-    build_all
-    float32_model
-    [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
-    bench_modules
-    mkdir -p build/log
-    CHROMIUM=$(find_chromium)
-    export CHROMIUM
-    part lint lint
-    part package node --test --test-reporter=spec tests/lint/package.js
-    part native test_native native
-    part asan test_native asan
-    part node test_files tests/lib tests/api tests/operators tests/stateful tests/bench
-    part relaxed test_relaxed
-    part browser test_files tests/browser
-    part mutants node tests/mutants/run.js
-    printf '\n'
-    printf '%s\n' "${summary[@]}"
-    printf '%d passed, %d failed\n' "$passed" "$failed"
-    ((failed == 0))
+run_tests() { # run_tests [PART | quick | FILE | FOLDER]...
+    local needs
+    npm_packages
+    needs=$(node tests/run.js --needs "$@")
+    # shellcheck disable=SC2086 # words
+    prepare $needs
+    exec node tests/run.js "$@"
 }
 
 fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new lands in build/fuzz/found/, crashes beside it
     local seconds=${1:-60} source target
-    need_test_tools
+    need_for_tests native sanitizers
     [ -e build/fuzz/build.ninja ] || cmake --preset fuzz
     for source in tests/fuzz/fuzz_*.c; do
         target=$(basename "$source" .c)
@@ -278,9 +251,7 @@ bench() { # bench [PART...] [browser] [OPTION...]: see bench/suite.js
         [[ " $* " != *' browser '* ]] || find_chromium >/dev/null || missing+=(chromium)
         install_missing
         build_all
-        float32_model
-        [ -n "${QKV_SMOLLM2:-}" ] || smollm2_model
-        bench_modules
+        prepare models kernels
     } >&2
     node bench/suite.js "$@"
 }
@@ -290,7 +261,9 @@ usage() {
 ./build.sh          build everything and serve the page
 ./build.sh wasm     build everything: the four wasm files, the library in dist/, the page in build/page/
 ./build.sh serve    serve the built page on http://127.0.0.1:8080/ (HOST and PORT change that)
-./build.sh test     lint, native tests, sanitizers, Node tests, browser tests, mutants
+./build.sh library  build the library in dist/ alone
+./build.sh test [WHAT...]  all tests, or some: lint package native asan node relaxed browser mutants, a file or folder of
+                    tests, or quick: what tells most in a minute
 ./build.sh lint     formatting, types, style, import directions
 ./build.sh fuzz [S]  fuzz the engine, the parsers and the order of calls, S seconds for each target (60)
 ./build.sh bench    measure everything; bench/suite.js names the parts and options, --write writes docs/measurements.md
@@ -306,7 +279,8 @@ case "${1:-}" in
         ;;
     wasm) build_all ;;
     serve) serve ;;
-    test) run_tests ;;
+    library) library ;;
+    test) run_tests "${@:2}" ;;
     lint) lint ;;
     fuzz) fuzz "${2:-}" ;;
     bench) bench "${@:2}" ;;

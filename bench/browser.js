@@ -3,7 +3,7 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize, sep } from 'node:path';
-import { launchBrowser } from '../tests/browser/visit.js';
+import { launchBrowser } from '../tests/browser/launch.js';
 import { inTree } from './runtime.js';
 
 /** @typedef {import('./report.js').Settings} Settings */

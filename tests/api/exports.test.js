@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as qkv from 'qkv';
+import '../fresh_dist.js';
 
 test('the package exports these names and no others', () => {
   assert.deepEqual(Object.keys(qkv).sort(), [

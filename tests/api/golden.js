@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import '../fresh_dist.js';
 
 /** @typedef {{ shape: number[], data: Float32Array | Int32Array | Int8Array | Uint8Array }} Tensor */
 

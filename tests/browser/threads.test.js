@@ -6,7 +6,8 @@ import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { launchBrowser, runOf } from './visit.js';
+import { launchBrowser } from './launch.js';
+import { runOf } from './visit.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** @type {Record<string, string>} */

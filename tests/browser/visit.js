@@ -1,21 +1,24 @@
 /**
  * How the browser tests visit the page: the built files behind a plain static server, in a folder that is not the root,
- * and headless Chromium with an eye on everything that must not happen (console errors, policy violations, foreign
+ * and Chromium with an eye on everything that must not happen (console errors, policy violations, foreign
  * requests). QKV_PAGE names another folder of built files than build/page.
  */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
+import { mustBeFresh } from '../fresh_dist.js';
+import { launchBrowser } from './launch.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').BrowserContextOptions} ContextOptions */
 /** @typedef {{ page: Page, origin: string, url: string, troubles: string[], requests: string[] }} Visit */
 
-export const PAGE_FOLDER = process.env.QKV_PAGE ?? fileURLToPath(new URL('../../build/page', import.meta.url));
+/** @param {string} path */
+const inTree = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+export const PAGE_FOLDER = process.env.QKV_PAGE ?? inTree('build/page');
 const SUB_FOLDER = '/some/where/qkv/';
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
@@ -25,18 +28,14 @@ const TYPES = {
   '.svg': 'image/svg+xml',
   '.json': 'application/json',
 };
-const FLAGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 /** @returns {Promise<{ origin: string, url: string, close: () => void }>} */
 async function servePage() {
-  assert.ok(existsSync(join(PAGE_FOLDER, 'index.html')), `${PAGE_FOLDER} holds no built page; run ./build.sh wasm`);
+  mustBeFresh(join(PAGE_FOLDER, 'index.html'), {
+    from: process.env.QKV_PAGE ? [] : [inTree('web/index.html'), inTree('web/page'), inTree('dist/index.js')],
+    names: [PAGE_FOLDER, 'web/page or dist/'],
+    command: './build.sh wasm',
+  });
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://localhost');
     const file = normalize(
@@ -60,17 +59,7 @@ async function servePage() {
   return { origin, url: origin + SUB_FOLDER, close };
 }
 
-function findChromium() {
-  const names = ['chromium', 'chromium-browser', 'google-chrome'];
-  return (
-    process.env.CHROMIUM ??
-    execFileSync('sh', ['-c', names.map((name) => `command -v ${name}`).join(' || ')], { encoding: 'utf8' }).trim()
-  );
-}
-
-export const launchBrowser = () => chromium.launch({ executablePath: findChromium(), args: FLAGS });
-
-/** One server and one browser for a test file. */
+/** A server for a test file, and its pages in the browser. */
 export async function startBrowser() {
   const server = await servePage();
   const browser = await launchBrowser();

@@ -1,9 +1,19 @@
-/** One-line faults that the native tests must notice: the line as it stands (once) in a file of src/, what it becomes, and the
- * program of tests/native that must fail. */
+/** One-line faults that the tests must notice: the code as it stands (once) in a file, whatever its layout (pin.js), and what it
+ * becomes. In the engine, the file is one of src/ and the test a program of tests/native; in the library, both are paths. */
 import { ATTENTION_MUTANTS } from './attention_mutants.js';
 import { MODEL_MUTANTS } from './model_mutants.js';
 import { THREAD_MUTANTS } from './thread_mutants.js';
 
 /** @typedef {{ part: string, test: string, breaks: string, file: string, line: string, becomes: string }} Mutant */
 
+/** @type {Mutant[]} */
 export const MUTANTS = [...ATTENTION_MUTANTS, ...MODEL_MUTANTS, ...THREAD_MUTANTS];
+
+/** @param {Mutant} mutant */
+export const isNative = ({ file }) => /\.[ch]$/.test(file);
+
+/** @param {Mutant} mutant */
+export const titleOf = ({ part, breaks }) => `${part}: ${breaks}`;
+
+/** @param {Mutant} mutant @returns {string} the path of its file in the tree */
+export const pathOf = (mutant) => (isNative(mutant) ? `src/${mutant.file}` : mutant.file);

@@ -1,99 +1,52 @@
-/** Proves that the native tests can fail: applies each one-line fault of mutants.js to a copy of src/, builds the test named
- * for it, and requires that it fails. A fault that does not compile, or whose line is not there exactly once, is an error of the
- * list. Only those whose title holds the words of the command line are tried, all when there are none. */
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** Proves that the tests can fail: tries each one-line fault of mutants.js and requires that the test named for it fails. A
+ * fault that does not compile, or whose code is not there exactly once, is an error of the list. Only those whose title holds
+ * the words of the command line are tried, all when there are none; with --share 2/6 the second sixth of them.
+ * The preset native has to be built before. */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { MUTANTS } from './mutants.js';
+import { parseArgs } from 'node:util';
+import { countsOf } from '../suite/counts.js';
+import { ROOT } from '../suite/parts.js';
+import { judgeLibrary, runLibrary } from './library.js';
+import { isNative, MUTANTS, titleOf } from './mutants.js';
+import { judgeNative, nativeCommands, runNative } from './native.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const BUILD = join(ROOT, 'build/mutants');
-const SOURCE = join(BUILD, 'src');
+/** @typedef {import('./mutants.js').Mutant} Mutant */
 
-/**
- * @param {string} program
- * @param {string[]} args
- */
-function run(program, args) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: ROOT, encoding: 'utf8' });
-  if (error) throw error;
-  return { ok: status === 0, output: `${stdout}${stderr}` };
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { share: { type: 'string', default: '1/1' } },
+});
+const [share, shares] = values.share.split('/').map(Number);
+const folder = join(ROOT, `build/mutants/${share}`);
+
+const chosen = MUTANTS.filter((mutant) => titleOf(mutant).includes(positionals.join(' ')))
+  .toSorted((a, b) => (a.test < b.test ? -1 : Number(a.test > b.test))) // so that a test without a fault runs in few shares
+  .filter((_, i, all) => Math.floor((i * shares) / all.length) === share - 1);
+
+/** @param {string} test */
+function mustPass(test) {
+  const { status, stdout, stderr } = test.endsWith('.js') ? runLibrary(test, null) : runNative(test);
+  if (status !== 0 || countsOf(stdout).passed === 0)
+    throw new Error(`${test} fails without a fault\n${stdout}${stderr}`);
 }
 
-/**
- * @param {string} program
- * @param {string[]} args
- */
-function must(program, args) {
-  const { ok, output } = run(program, args);
-  if (!ok) throw new Error(`${program} ${args.join(' ')}\n${output}`);
-}
+for (const test of new Set(chosen.map(({ test }) => test))) mustPass(test);
 
-/** @param {string[]} tests */
-const compile = (...tests) => run('cmake', ['--build', BUILD, '--target', ...tests]);
-/** @param {string} name */
-const runTest = (name) =>
-  spawnSync(join(BUILD, name), { encoding: 'utf8', timeout: 60_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 });
-
-/** @param {import('./mutants.js').Mutant} mutant */
-function mutate({ file, line, becomes }) {
-  const lines = readFileSync(join(SOURCE, file), 'utf8').split('\n');
-  const places = lines.flatMap((text, index) => (text.trim() === line ? [index] : []));
-  if (places.length !== 1) return `the line stands ${places.length} times in ${file}: ${line}`;
-  lines[places[0]] = becomes;
-  writeFileSync(join(SOURCE, file), lines.join('\n'));
-  return null;
-}
-
-/**
- * Null when a test noticed, else what is wrong.
- * @param {import('./mutants.js').Mutant} mutant
- */
+/** @param {Mutant} mutant @returns {string | null} null when it was noticed */
 function judge(mutant) {
-  const original = readFileSync(join(SOURCE, mutant.file));
   try {
-    const problem = mutate(mutant);
-    if (problem) return problem;
-    const built = compile(mutant.test);
-    if (!built.ok) return `it does not compile\n${built.output}`;
-    const tested = runTest(mutant.test);
-    if (tested.error) return `${tested.error}`;
-    return tested.status === 0 ? `SURVIVED: ${mutant.test} did not notice` : null;
-  } finally {
-    writeFileSync(join(SOURCE, mutant.file), original);
+    return isNative(mutant) ? judgeNative(mutant, commands, folder) : judgeLibrary(mutant);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 }
 
-mkdirSync(BUILD, { recursive: true });
-rmSync(SOURCE, { recursive: true, force: true });
-cpSync(join(ROOT, 'src'), SOURCE, { recursive: true });
-must('cmake', [
-  '-S',
-  ROOT,
-  '-B',
-  BUILD,
-  '-G',
-  'Ninja',
-  `-DQKV_SRC=${SOURCE}`,
-  '-DCMAKE_BUILD_TYPE=',
-  '-DCMAKE_C_FLAGS=-O1 -w', // a fault may leave something unused
-]);
-/** @param {import('./mutants.js').Mutant} mutant */
-const titleOf = ({ part, breaks }) => `${part}: ${breaks}`;
-const chosen = MUTANTS.filter((mutant) => titleOf(mutant).includes(process.argv.slice(2).join(' ')));
-const tests = [...new Set(chosen.map(({ test }) => test))];
-must('cmake', ['--build', BUILD, '--target', ...tests]);
-for (const test of tests) {
-  const { status, stdout } = runTest(test);
-  if (status !== 0) throw new Error(`${test} fails without a fault\n${stdout}`);
-}
-
+const commands = chosen.some(isNative) ? nativeCommands() : [];
 let killed = 0;
 for (const mutant of chosen) {
   const problem = judge(mutant);
   if (!problem) killed++;
   console.log(`${problem ? 'FAILED' : 'killed'}: ${titleOf(mutant)}${problem ? `: ${problem}` : ''}`);
 }
-console.log(`mutants killed: ${killed} checks`);
+console.log(`mutants: ${killed} passed, ${chosen.length - killed} failed`);
 process.exitCode = killed > 0 && killed === chosen.length ? 0 : 1;

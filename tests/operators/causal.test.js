@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { init, scaledDotProductAttention } from 'qkv';
+import '../fresh_dist.js';
 
 /** @typedef {Partial<import('qkv').AttentionOptions>} Options */
 
