@@ -30,7 +30,8 @@ A sentence encoder: BERT with 6 layers of 12 heads, width 384.
 - Licence: Apache-2.0 (LICENSE).
 - Changed: matrices and word table rounded to 10-bit integers with one scale an output channel (a row), position table
   to float16; norms, biases and token types as they were. The pooler and position_ids are left out; config.json has
-  `quantization_config` in addition; tokenizer.json has no truncation and no padding.
+  `quantization_config` in addition; tokenizer.json has no truncation and no padding. What sentence-transformers says of
+  embeddings (modules.json, sentence_bert_config.json and the like) is as it was.
 - Made with: `pip install -r tools/requirements.txt && python3 tools/quantise_minilm.py`
 
 Error against float32, on {texts} texts (`python3 tools/measure_minilm.py FLOAT32_FOLDER web/models/minilm`):
@@ -45,6 +46,10 @@ Error against float32, on {texts} texts (`python3 tools/measure_minilm.py FLOAT3
 `X.weight` holds the high 8 bits of each integer, `X.weight_low` the low two (element i in bits 2 (i mod 4) of byte
 i / 4), `X.weight_scale` the scales: w = scale * (4 * high + low).
 """
+
+
+# How sentence-transformers makes embeddings of it: texts of 256 tokens at most, their mean, normalised.
+EMBEDDING = ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"]
 
 
 def fetch(cache):
@@ -89,6 +94,9 @@ def main():
     tensors.write(options.out / "model.safetensors", quantise(tensors.read(weights)))
     tokenizer = json.loads((source / "tokenizer.json").read_text())
     write_json(options.out / "tokenizer.json", tokenizer | {"truncation": None, "padding": None}, separators=(",", ":"))
+    for name in EMBEDDING:
+        (options.out / name).parent.mkdir(exist_ok=True)
+        write_json(options.out / name, json.loads((source / name).read_text()), indent=2)
     config = json.loads((source / "config.json").read_text())
     write_json(options.out / "config.json", config, indent=2)
     measured = measure_minilm.measure(source, options.out)

@@ -179,7 +179,7 @@ test('a misspelt option is refused by its name, with the names there are', async
   await refuse(run.getStage('q', { layer: 0, head: 0, ...wrong }), 'getStage', 'want layer, head, kind, sequence');
   await refuse(run.hidden(0, wrong), 'hidden', '"bogus"', 'want kind, sequence');
   await refuse(run.embedding(wrong), 'embedding', '"bogus"', 'want pooling, normalize');
-  await refuse(model.embed([], wrong), 'embed', '"bogus"', 'want pooling, normalize, signal, onProgress');
+  await refuse(model.embed([], wrong), 'embed', '"bogus"', 'want prompt, pooling, normalize, signal, onProgress');
   await refuse(init(wrong), 'init', '"bogus"', 'want variant, threads, wasm, memoryLimit');
   await refuse(init(/** @type {object} */ ({ memory: 5 })), '"memory"', 'memoryLimit');
   await refuse(loadModel(tinyFiles(), /** @type {object} */ ({ workr: true })), '"workr"', 'engine, worker, precision');

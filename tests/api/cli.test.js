@@ -81,8 +81,8 @@ test('a pair, another model, another precision', () => {
 test('a long text is cut with a message that has both counts', () => {
   const { stderr, status, stdout } = qkv(new Array(10_000).fill('word').join(' '), '--format', 'csv');
   assert.equal(status, 0);
-  assert.match(stderr, /^qkv: .*10002.*512.*\n$/);
-  assert.equal(stdout.trimEnd().split('\r\n').length, 513);
+  assert.match(stderr, /^qkv: .*10002.*256.*\n$/);
+  assert.equal(stdout.trimEnd().split('\r\n').length, 257);
 });
 
 test('--help and --version', () => {
@@ -259,7 +259,7 @@ test('a full disk is one sentence, and a reader that has seen enough is no failu
   };
   failed(shell(`node ${program} a --format csv > /dev/full`), 1, 'standard output cannot be written: no space left');
   failed(shell(`node ${program} --help > /dev/full`), 1, 'standard output cannot be written: no space left');
-  const head = shell(`node ${program} ${JSON.stringify(TEXT.repeat(20))} --format csv | head -c 10`);
+  const head = shell(`node ${program} ${JSON.stringify(TEXT.repeat(15))} --format csv | head -c 10`);
   assert.deepEqual([head.stdout.length, head.stderr, head.status], [10, '', 0]);
 });
 

@@ -190,7 +190,15 @@ test('every pooling is what its name says of the last hidden state', async () =>
   }
 });
 
+test('256 tokens are the limit of the bundled model, and maxTokens raises it to what the model can take', async () => {
+  const long = new Array(10_000).fill('the').join(' ');
+  assert.deepEqual((await model.forward(long)).truncated, { from: 10_002, to: 256 });
+  assert.equal((await model.forward({ ids: new Int32Array(512).fill(1996) })).tokens.length, 512);
+  await assert.rejects(loadModel(BUNDLED, { maxTokens: 513 }), qkvError('range', '513', '1 to 512'));
+});
+
 test('512 tokens are computed, and 10,000 words are cut to 512 with both counts', async () => {
+  const model = await loadModel(BUNDLED, { maxTokens: 512 });
   const fits = await model.forward(new Array(510).fill('the').join(' '));
   assert.deepEqual([fits.tokens.length, fits.truncated], [512, null]);
   const run = await model.forward(new Array(10_000).fill('the').join(' '));
@@ -201,6 +209,7 @@ test('512 tokens are computed, and 10,000 words are cut to 512 with both counts'
   assert.ok(Math.abs(data.reduce((sum, weight) => sum + weight, 0) - 1) < 1e-6);
   const batch = await model.forward({ batch: ['short', new Array(600).fill('long').join(' ')] });
   assert.deepEqual(batch.truncated, [null, { from: 602, to: 512 }]);
+  model.dispose();
 });
 
 test('maxTokens cuts earlier, and bare ids are never cut', async () => {

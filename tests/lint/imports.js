@@ -10,6 +10,7 @@ const LIBRARY = [
   '',
   'worker',
   'loading',
+  'loading/embedding',
   'model',
   'run',
   'operators',

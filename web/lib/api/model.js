@@ -7,6 +7,7 @@
 /** @typedef {import('../tokenizer/index.js').Token} Token */
 /** @typedef {import('./run.js').EmbeddingOptions} EmbeddingOptions */
 /** @typedef {import('./run.js').Kind} Kind */
+/** @typedef {import('./run.js').Pooling} Pooling */
 /**
  * @template {boolean} [Batch=boolean]
  * @typedef {import('./run.js').Run<Batch>} Run
@@ -25,7 +26,12 @@
  * @typedef {Input extends { batch: unknown } ? true : false} IsBatch
  */
 /** @typedef {import('../model/interventions.js').InterventionOptions & { signal?: AbortSignal }} ForwardOptions */
-/** @typedef {EmbeddingOptions & { signal?: AbortSignal, onProgress?: OnProgress }} EmbedOptions */
+/**
+ * prompt: what goes in front of each text. The name of a prompt in model.info.embedding.prompts, 'query' and 'document' (which
+ * every model knows, and which are empty where it says nothing), or any other string: the words themselves; '' for none.
+ * Unasked, the default that the model names, where it names one
+ * @typedef {EmbeddingOptions & { prompt?: string, signal?: AbortSignal, onProgress?: OnProgress }} EmbedOptions
+ */
 /**
  * @typedef {import('../model/sampler.js').SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
  * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
@@ -53,6 +59,19 @@
 // ---- the model ------------------------------------------------------------------------------------------------------
 
 /** @typedef {{ layers: number, heads: number, kvHeads: number, headDim: number, width: number }} Extents */
+/**
+ * How embeddings are made unasked. from: the file that says so, 'default' where none does; pooling: one name, or those that are
+ * put side by side; normalize: whether they have length 1; maxTokens: of a text with its prompt
+ * @typedef {object} EmbeddingInfo
+ * @property {Pooling | Pooling[] | null} pooling null where they cannot be made
+ * @property {boolean} normalize
+ * @property {number} maxTokens
+ * @property {{ [name: string]: string }} prompts
+ * @property {number} dimension
+ * @property {'modules.json' | 'gguf' | 'default'} from
+ * @property {string} [defaultPrompt] the prompt that embed uses unasked, by its name
+ * @property {string} [unsupported] why embed and run.embedding refuse unless they are told a pooling
+ */
 /** @typedef {{ [name: string]: number }} MeasuredError how far the weights are from float32, as the model's maker measured */
 /**
  * layers, heads, kvHeads, headDim and width are those of kinds[0].
@@ -65,6 +84,7 @@
  *   precision: import('../loading/model_config.js').Precision,
  *   measured: MeasuredError | null,
  *   maxTokens: number,
+ *   embedding: EmbeddingInfo,
  *   parameters: number,
  *   bytes: number,
  *   headRows: number,
@@ -82,7 +102,8 @@
  * One pass over a text, a pair, ids, or a batch of these. A text that is too long loses ordinary tokens at its end and says
  * so in run.truncated
  * @property {(texts: readonly string[], options?: EmbedOptions) => Promise<Float32Array[]>} embed
- * One vector [width] a text, computed in ragged batches
+ * One vector a text, computed in ragged batches: as the files of sentence-transformers beside the model say, or the GGUF file,
+ * and else the normalised mean (model.info.embedding)
  * @property {(input: SingleInput, options?: GenerateOptions) => Promise<Run<false>>} generate
  * Goes on from a text: one token after the other, each fed back, so that the run covers the prompt and all new tokens as if
  * computed at once. Memory grows with the text: the run has room for at most twice the new tokens, or 256. `unsupported` for

@@ -19,7 +19,11 @@
 /** @typedef {Place & { size?: number }} OverviewOptions size: cells a side, at most 32 and the number of tokens */
 /** @typedef {Place & { layer?: number, head?: number }} StageOptions head: for the stages that have one a head */
 /** @typedef {'mean' | 'cls' | 'last' | 'max' | 'weightedmean' | 'mean_sqrt_len_tokens'} Pooling */
-/** @typedef {{ pooling?: Pooling, normalize?: boolean }} EmbeddingOptions */
+/**
+ * In place of what model.info.embedding says. pooling: how the rows of the last hidden state become one, or several ways, put
+ * side by side; normalize: whether the result has length 1
+ * @typedef {{ pooling?: Pooling | readonly Pooling[], normalize?: boolean }} EmbeddingOptions
+ */
 /** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
 /**
  * Means over the rows of one head's weights; distance counts tokens, entropy is in nats.
@@ -76,7 +80,8 @@
  * Hidden states [N, width] as transformers counts them: 0 = the embeddings, i = the output of layer i - 1, the last one
  * behind the final norm of families that have one
  * @property {(options?: EmbeddingOptions) => Promise<PerText<Batch, Float32Array>>} embedding
- * The last hidden state as one vector [width]; for a batch an array of them
+ * The last hidden state as one vector, as model.info.embedding says; for a batch an array of them. Nothing is put in front of
+ * the text: the prompts of a model are for model.embed
  * @property {(options?: Position) => Promise<Float32Array>} logits
  * What the model's head makes of a token: of a language model one number for each token of the vocabulary, of an ELECTRA
  * discriminator a single one. `unsupported` for a model without a head

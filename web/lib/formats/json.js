@@ -67,12 +67,24 @@ function notJson(bytes, label, got, cause) {
  * @returns {JsonObject} objects have no prototype
  */
 export function parseJson(bytes, label, limits = {}) {
+  const value = parseAny(bytes, label, limits);
+  if (isObject(value)) return value;
+  throw new QkvError('json', label, { got: value, want: 'an object' });
+}
+
+/** As parseJson, of a file that holds a list. @param {Uint8Array} bytes @param {string} label @returns {JsonValue[]} */
+export function parseJsonList(bytes, label) {
+  const value = parseAny(bytes, label, {});
+  if (Array.isArray(value)) return value;
+  throw new QkvError('json', label, { got: value, want: 'a list' });
+}
+
+/** @param {Uint8Array} bytes @param {string} label @param {JsonLimits} limits @returns {JsonValue} */
+function parseAny(bytes, label, limits) {
   const text = decode(bytes, label, limits.maxBytes);
   const kind = sniff(bytes);
   if (text.trim() === '' || (kind !== null && kind !== 'JSON text')) throw notJson(bytes, label, 'it holds nothing');
-  const value = new Reader(text, label, limits).document();
-  if (isObject(value)) return value;
-  throw new QkvError('json', label, { got: value, want: 'an object' });
+  return new Reader(text, label, limits).document();
 }
 
 /** @param {JsonValue | undefined} value @returns {value is JsonObject} */

@@ -6,12 +6,14 @@ import { memoryError } from '../engine/failures.js';
 import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { resolveModel } from '../families/index.js';
 import { createModel } from '../model/model.js';
+import { embeddingInfo } from '../run/embedding.js';
 import { soon } from './licence.js';
 import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from '../sources/source.js';
 import { readStops } from './stops.js';
+import { lowered, textLimit } from './embedding/text_limit.js';
 import { createTokenizer } from '../tokenizer/index.js';
 import { whileWarming } from './warm_up.js';
 import { createReceiver } from './weights.js';
@@ -29,7 +31,8 @@ import { createReceiver } from './weights.js';
  * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats. Weights
  * that a file has rounded to ten bits are not rounded to q8 again
  * @property {number} [maxTokens] longer text is cut, and generate stops at so many tokens with the prompt's; bare ids of
- * forward may be more. Default and ceiling: the model's own limit
+ * forward may be more. Default: what the files of sentence-transformers say, and else the ceiling, which is the model's own
+ * limit
  * @property {string} [revision] of a hub model
  * @property {AbortSignal} [signal]
  * @property {OnProgress} [onProgress]
@@ -68,16 +71,20 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
   const resolved = resolveModel(files.config, files.label);
   const { context, vocab, segments, causal } = resolved.engine;
   const precision = choosePrecision(wanted, resolved);
-  const limit = maxTokens === undefined ? context : wholeNumber('loadModel: maxTokens', maxTokens, 1, context);
+  const plan = await files.embedding(resolved.engine.width);
+  const own = textLimit(plan, context);
+  const limit = maxTokens === undefined ? own : wholeNumber('loadModel: maxTokens', maxTokens, 1, context);
   const needed = estimateBytes(core, resolved, precision);
   if (needed > core.available()) throw memoryError(name, needed, core.available());
-  const { tokenizer, stops, licence, weights } = await whileWarming({ core, pause }, resolved, precision, async () => {
+  const place = { core, pause };
+  const { tokenizer, stops, licence, embedding, weights } = await whileWarming(place, resolved, precision, async () => {
     // Shown and no more: it is read beside the weights.
     const licence = files.licence();
     const json = await files.tokenizer();
     return {
-      tokenizer: json === null ? null : createTokenizer(json, { vocab, maxTokens: limit }),
+      tokenizer: json === null ? null : createTokenizer(lowered(json, plan.lowerCase), { vocab, maxTokens: limit }),
       stops: causal ? await readEnds(files, vocab) : [],
+      embedding: await files.dense(plan),
       ...(await readWeights(files, resolved, createReceiver(core, resolved, precision), licence, {
         signal,
         onProgress,
@@ -96,6 +103,7 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       segments,
       headRows,
       stops,
+      embedding,
     },
     info: {
       name,
@@ -107,6 +115,7 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       precision,
       measured: measuredError(files.config),
       maxTokens: limit,
+      embedding: embeddingInfo(embedding, { width, maxTokens: limit }),
       parameters,
       bytes,
       headRows,

@@ -6,6 +6,8 @@ import { readTensors } from '../formats/safetensors.js';
 import { checkShard, readIndex } from '../formats/shards.js';
 import { readLicence } from './licence.js';
 import { gather, listed } from '../sources/gather.js';
+import { readDenseWeights } from './embedding/dense_weights.js';
+import { readEmbeddingFiles } from './embedding/embedding_files.js';
 
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
 /** @typedef {import('../formats/safetensors.js').ByteStream} ByteStream */
@@ -13,6 +15,7 @@ import { gather, listed } from '../sources/gather.js';
 /** @typedef {import('../formats/safetensors.js').TensorInfo} TensorInfo */
 /** @typedef {import('../formats/shards.js').ShardIndex} ShardIndex */
 /** @typedef {import('../sources/source.js').Source} Source */
+/** @typedef {import('../run/embedding.js').EmbeddingPlan} EmbeddingPlan */
 /** @typedef {Record<string, unknown>} JsonObject */
 /**
  * What takes the weights. names: of all tensors, where there are several files
@@ -30,6 +33,8 @@ import { gather, listed } from '../sources/gather.js';
  * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it
  * @property {() => Promise<JsonObject | null>} generation generation_config.json
  * @property {() => Promise<string | null>} licence begins to look for it; never rejects, and is given up by close
+ * @property {(width: number) => Promise<EmbeddingPlan>} embedding how embeddings are made, without weights
+ * @property {(plan: EmbeddingPlan) => Promise<EmbeddingPlan>} dense the same with the weights of what stands behind the model
  * @property {(reading: Reading) => Promise<string>} readWeights returns the name of what was read, for messages
  * @property {() => Promise<void>} close
  */
@@ -51,12 +56,17 @@ export async function openModelFolder(source, signal) {
   const read = async (file, max) => parseJson(await source.bytes(file, { max, signal }), `${source.name}/${file}`);
   const config = await read(CONFIG, LARGEST.config);
   const ending = new AbortController();
+  const label = (/** @type {string} */ file) => `${source.name}/${file}`;
+  const find = (/** @type {string} */ file) => source.find(file, { signal });
+  const optional = (/** @type {string} */ file) => optionalBytes(source, file, { signal });
   return {
     label: `${source.name}/${CONFIG}`,
     config,
     tokenizer: () => readOptional(source, TOKENIZER, { max: LARGEST.tokenizer, signal }),
     generation: () => readOptional(source, GENERATION, { max: LARGEST.config, signal }),
     licence: () => readLicence(source, config, ending.signal),
+    embedding: (width) => readEmbeddingFiles({ label, optional }, { width }),
+    dense: (plan) => readDenseWeights({ label, find }, plan, signal),
     readWeights: (reading) => readWeights(source, reading),
     close: async () => ending.abort(),
   };
@@ -71,9 +81,14 @@ export async function openModelFolder(source, signal) {
  * @returns {Promise<JsonObject | null>}
  */
 export async function readOptional(source, file, { max = LARGEST.config, signal } = {}) {
+  const bytes = await optionalBytes(source, file, { max, signal });
+  return bytes && parseJson(bytes, `${source.name}/${file}`);
+}
+
+/** @param {Source} source @param {string} file @param {import('../sources/source.js').BytesOptions} options */
+async function optionalBytes(source, file, { max = LARGEST.config, signal }) {
   const stream = await source.find(file, { signal });
-  if (stream === null) return null;
-  return parseJson(await gather(stream, source.where(file), max, signal), `${source.name}/${file}`);
+  return stream && gather(stream, source.where(file), max, signal);
 }
 
 /** @param {Source} source @param {Reading} reading @returns {Promise<string>} */

@@ -6,6 +6,7 @@ import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from '../sources/source.js';
+import { textLimit } from './embedding/text_limit.js';
 
 /** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
@@ -46,9 +47,10 @@ export async function previewModel(input, { revision, signal }, core) {
     const resolved = resolveModel(files.config, files.label);
     const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, vocab, context } = resolved.engine;
     const { family, kinds } = resolved;
+    const maxTokens = textLimit(await files.embedding(width), context);
     const allowed = precisionsOf(resolved.quantization);
     return {
-      ...{ name: source.name, family, kinds, layers, heads, kvHeads, headDim, width, vocab, maxTokens: context },
+      ...{ name: source.name, family, kinds, layers, heads, kvHeads, headDim, width, vocab, maxTokens },
       precision: allowed[0],
       bytes: Object.fromEntries(allowed.flatMap((one) => sizeOf(core, resolved, one))),
       available: core.available(),

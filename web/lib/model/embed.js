@@ -3,8 +3,9 @@
 import { callbackOf, optionsOf, signalOf } from '../checks/arguments.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
+import { promptText, recipeOf } from '../run/embedding.js';
 import { embeddings } from '../run/readings.js';
-import { encodeSome, textOf } from './input.js';
+import { encode, encodeSome, textOf } from './input.js';
 import { readInterventions } from './interventions.js';
 import { computeRun } from './pass.js';
 
@@ -15,7 +16,7 @@ import { computeRun } from './pass.js';
 /** @typedef {import('./state.js').ModelState} ModelState */
 
 /** @type {readonly (keyof EmbedOptions)[]} */
-export const EMBED_OPTIONS = ['pooling', 'normalize', 'signal', 'onProgress'];
+export const EMBED_OPTIONS = ['prompt', 'pooling', 'normalize', 'signal', 'onProgress'];
 
 /** Tokens that embed puts into one run: tall enough for the GEMMs, small enough to cancel soon. */
 const EMBED_TOKENS = 1024;
@@ -31,14 +32,17 @@ export async function embed(model, texts, options) {
   if (!Array.isArray(texts)) {
     throw new QkvError('argument', 'embed: texts', { got: texts, want: 'an array of strings' });
   }
-  const { onProgress: given, signal: givenSignal, ...pooling } = optionsOf('embed', options, EMBED_OPTIONS);
+  const { onProgress: given, signal: givenSignal, prompt, ...pooling } = optionsOf('embed', options, EMBED_OPTIONS);
   const onProgress = callbackOf('embed: onProgress', given);
   const signal = signalOf('embed', givenSignal);
-  return withCall([model.ending, model.core.ending], signal, async (call) => {
+  const { core, info, limits } = model;
+  recipeOf(limits.embedding, pooling, { call: 'embed', width: info.width, poolings: core.description.poolings });
+  const before = readPrompt(limits, prompt);
+  return withCall([model.ending, core.ending], signal, async (call) => {
     /** @type {Float32Array[]} */
     const vectors = [];
     while (vectors.length < texts.length) {
-      vectors.push(...(await embedSome(model, call, texts, vectors.length, pooling)));
+      vectors.push(...(await embedSome(model, call, () => nextBatch(texts, vectors.length, limits, before), pooling)));
       onProgress?.({ phase: 'embed', file: null, loaded: vectors.length, total: texts.length });
     }
     return vectors;
@@ -49,16 +53,15 @@ export async function embed(model, texts, options) {
  * The vectors of the next few texts.
  * @param {ModelState} model
  * @param {Call} call
- * @param {readonly string[]} texts
- * @param {number} from
+ * @param {() => Sequence[]} batch
  * @param {import('../api/run.js').EmbeddingOptions} pooling
  * @returns {Promise<Float32Array[]>}
  */
-function embedSome(model, call, texts, from, pooling) {
+function embedSome(model, call, batch, pooling) {
   const { core, info, limits } = model;
   const prepare = () => ({
     call: /** @type {const} */ ('embed'),
-    sequences: nextBatch(texts, from, limits),
+    sequences: batch(),
     interventions: readInterventions({}, { ...info, lengths: [1] }),
     room: 0,
   });
@@ -69,19 +72,42 @@ function embedSome(model, call, texts, from, pooling) {
   });
 }
 
+/** @typedef {{ text: string, skip: number }} Before skip: how many of its tokens are left out of the pooling */
+
+/**
+ * What goes in front of each text. Where a model does not pool it, as many tokens are left out as it has alone, without the
+ * special one behind it: so sentence-transformers counts them.
+ * @param {InputLimits} limits
+ * @param {unknown} prompt
+ * @returns {Before}
+ */
+function readPrompt(limits, prompt) {
+  const text = promptText(limits.embedding, prompt);
+  if (text === '' || limits.embedding.includePrompt) return { text, skip: 0 };
+  const { tokens } = encode(limits, text);
+  return { text, skip: tokens.length - (tokens.at(-1)?.special ? 1 : 0) };
+}
+
 /**
  * @param {readonly string[]} texts
  * @param {number} from
  * @param {InputLimits} limits
+ * @param {Before} before
  */
-export function nextBatch(texts, from, limits) {
+function nextBatch(texts, from, limits, { text, skip }) {
   /** @type {Sequence[]} */
   const sequences = [];
   let tokens = 0;
   for (let at = from; at < texts.length && tokens < EMBED_TOKENS; at++) {
-    const sequence = encodeSome(`embed: texts[${at}]`, limits, textOf(`embed: texts[${at}]`, texts[at]));
-    tokens += sequence.ids.length;
-    sequences.push(sequence);
+    const what = `embed: texts[${at}]`;
+    const sequence = encodeSome(what, limits, text + textOf(what, texts[at]));
+    const { length } = sequence.ids;
+    if (length <= skip) {
+      const want = `more than the ${skip} of the prompt, which this model does not pool`;
+      throw new QkvError('text', `${what}: tokens`, { got: length, want });
+    }
+    tokens += length;
+    sequences.push({ ...sequence, skip });
   }
   return sequences;
 }

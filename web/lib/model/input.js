@@ -6,7 +6,8 @@ import { kindOf, QkvError } from '../checks/errors.js';
 /** @typedef {import('../tokenizer/index.js').Token} Token */
 /** @typedef {import('../tokenizer/index.js').Tokenizer} Tokenizer */
 /** @typedef {import('../tokenizer/index.js').Truncation} Truncation how many tokens the text had and how many are left */
-/** @typedef {{ ids: Int32Array, typeIds: Int32Array, tokens: Token[], truncated: Truncation | null }} Sequence */
+/** @typedef {{ ids: Int32Array, typeIds: Int32Array, tokens: Token[], truncated: Truncation | null, skip?: number }} Sequence
+ * skip: tokens in front that pooling leaves out */
 /** @typedef {Sequence & { text: string }} Prompt text: what the last token belongs to, empty for bare ids */
 /**
  * What a model takes and gives. positions: tokens of the longest sequence; segments: token types, 0 = none; headRows:
@@ -18,6 +19,7 @@ import { kindOf, QkvError } from '../checks/errors.js';
  * @property {number} segments
  * @property {number} headRows
  * @property {readonly number[]} stops
+ * @property {import('../run/embedding.js').EmbeddingPlan} embedding
  */
 
 const WANTED_PROMPT = 'a string, [a, b] or {ids, typeIds}';

@@ -4,6 +4,7 @@
 
 import { oneOf, optionsOf, wholeNumber } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
+import { embedSequence, recipeOf } from './embedding.js';
 import { likeliest } from './probabilities.js';
 
 /** @typedef {import('../api/model.js').ModelInfo} ModelInfo */
@@ -127,17 +128,12 @@ export function hidden(run, index, options) {
  * @param {EmbeddingOptions} [options]
  * @returns {Float32Array[]}
  */
-export function embeddings({ core, pointer, info, sequences }, options) {
-  const { pooling = 'mean', normalize = true } = optionsOf('embedding', options, ['pooling', 'normalize']);
-  const { poolings } = core.description;
-  const number = poolings.indexOf(oneOf('embedding: pooling', pooling, poolings));
-  if (typeof normalize !== 'boolean') {
-    throw new QkvError('argument', 'embedding: normalize', { got: normalize, want: 'true or false' });
-  }
-  return sequences.map((_, sequence) =>
-    floats(core, 'embedding', info.width, (out) =>
-      core.call('qkv_embedding', pointer, sequence, number, 0, normalize ? 1 : 0, out),
-    ),
+export function embeddings({ core, pointer, info, sequences, limits }, options) {
+  const given = optionsOf('embedding', options, ['pooling', 'normalize']);
+  const { width } = info;
+  const recipe = recipeOf(limits.embedding, given, { call: 'embedding', width, poolings: core.description.poolings });
+  return sequences.map(({ skip: first = 0 }, sequence) =>
+    embedSequence(core, { run: pointer, sequence, first, width }, recipe),
   );
 }
 

@@ -65,7 +65,8 @@ export function ggufModel(header, label, divisors) {
     flags: (key) => asking.flags(`${name}.${key}`, numbers.layers),
     shape: asking.shape,
   };
-  const config = { ...architecture.config(asked), ...tokenIds(asking) };
+  const pooling = { qkv_pooling_type: asking.optional(`${name}.pooling_type`) };
+  const config = { ...architecture.config(asked), ...tokenIds(asking), ...pooling };
   const license = metadata.get('general.license');
   return {
     config: typeof license === 'string' ? { ...config, license } : config,
