@@ -133,6 +133,20 @@ test('whatever an address says, the setup is possible', () => {
   );
 });
 
+test('an address that names what every object has, or a seed for the numbers of a preset, adds nothing', () => {
+  for (const part of [
+    'constructor.2_x',
+    'toString.0_a',
+    '__proto__.1_b',
+    'valueOf.3_c_4_d',
+    'x.p5',
+    'mask.p7',
+    'wq.c9',
+  ]) {
+    assert.deepEqual(readSetup(`heads*${part}`), setupOf('heads'), part);
+  }
+});
+
 test('a sandbox too long for an address is left out, and so is one that is read', () => {
   const rows = Array.from({ length: 64 * 64 }, (_, i) => /** @type {const} */ ([i >> 6, i & 63, i + 0.125]));
   const sandbox = writeSetup(edited(setupOf('width'), 'wq', rows));

@@ -37,9 +37,24 @@ test('a state is the same after it was written and read', () => {
 });
 
 test('a name from the disk becomes one that an address can carry', () => {
-  const names = ['model.gguf', 'my model (2)/x', '<script>', '', '\u202e', 'x'.repeat(500), '小模型'];
+  const names = [
+    'model.gguf',
+    'my model (2)/x',
+    '<script>',
+    '',
+    '\u202e',
+    'x'.repeat(500),
+    '小模型',
+    `x${'𠀀'.repeat(60)}`,
+  ];
   for (const name of names) assert.equal(readHash(`#model=${linkName(name)}`).model, linkName(name), name);
   assert.equal(linkName('my model (2)'), 'my_model_2_');
+});
+
+test('a text that is cut keeps no half of a character', () => {
+  const state = readHash(`#text=x${encodeURIComponent('👍'.repeat(MAX_LINK_TEXT / 2))}`);
+  assert.equal(state.text, `x${'👍'.repeat(MAX_LINK_TEXT / 2 - 1)}`);
+  assert.deepEqual(readHash(writeHash(state)), state);
 });
 
 test('what is not valid in a hash is left out, field by field', () => {

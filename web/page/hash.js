@@ -98,7 +98,7 @@ const limited = (name) => (value) => {
 const modelName = (value) => (MODEL_NAME.test(value) ? value : undefined);
 
 /** What a name from the disk becomes in an address. @param {string} name */
-export const linkName = (name) => name.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice(0, MAX_NAME) || '_';
+export const linkName = (name) => cut(name.replace(/[^\p{L}\p{N}._-]+/gu, '_'), MAX_NAME) || '_';
 
 /**
  * @template {string} T
@@ -107,8 +107,11 @@ export const linkName = (name) => name.replace(/[^\p{L}\p{N}._-]+/gu, '_').slice
  */
 const oneOf = (allowed) => (value) => allowed.find((candidate) => candidate === value);
 
+/** Leaves no half of a character at the end, which no address can hold. @param {string} text @param {number} most */
+const cut = (text, most) => text.slice(0, most).replace(/[\ud800-\udbff]$/, '');
+
 /** @param {string} value */
-const linkText = (value) => (value.length <= MAX_LINK_TEXT ? value : value.slice(0, MAX_LINK_TEXT));
+const linkText = (value) => cut(value, MAX_LINK_TEXT);
 
 /** @param {string} value */
 const setupText = (value) => (value && value.length <= MAX_SANDBOX_LINK ? writeSetup(readSetup(value)) : undefined);

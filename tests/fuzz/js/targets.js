@@ -3,6 +3,7 @@ import { config } from './target_config.js';
 import { files } from './target_files.js';
 import { gguf } from './target_gguf.js';
 import { json } from './target_json.js';
+import { hash, sandbox } from './target_links.js';
 import { load } from './target_load.js';
 import { safetensors } from './target_safetensors.js';
 import { text, tokenizer } from './target_tokenizer.js';
@@ -11,5 +12,5 @@ import { text, tokenizer } from './target_tokenizer.js';
 
 /** @type {ReadonlyMap<string, Target>} */
 export const TARGETS = new Map(
-  [json, safetensors, config, tokenizer, text, gguf, files, load].map((target) => [target.name, target]),
+  [json, safetensors, config, tokenizer, text, gguf, files, load, hash, sandbox].map((target) => [target.name, target]),
 );

@@ -16,6 +16,13 @@ export const MAX_SANDBOX_LINK = 30_000;
 
 const NUMBERS = /** @type {const} */ ({ n: 'n', m: 'm', d: 'width', h: 'heads', i: 'head' });
 const SWITCHES = /** @type {const} */ ({ cross: 'cross', scaled: 'scaled' });
+/** A Map, so that `constructor` and its like are just unknown keys. */
+const SIDES = new Map(
+  /** @type {[string, 'x' | 'y'][]} */ ([
+    ['wordsx', 'x'],
+    ['wordsy', 'y'],
+  ]),
+);
 const LETTERS = new Map(
   /** @type {[string, Fill][]} */ ([
     ['p', 'preset'],
@@ -71,7 +78,7 @@ export function readSetup(text) {
     const dot = part.indexOf('.');
     const [key, value] = [part.slice(0, dot), part.slice(dot + 1)];
     const field = Object.hasOwn(NUMBERS, key) ? NUMBERS[/** @type {keyof typeof NUMBERS} */ (key)] : null;
-    const side = { wordsx: /** @type {const} */ ('x'), wordsy: /** @type {const} */ ('y') }[key];
+    const side = SIDES.get(key);
     const sheet = SHEETS.find((one) => one === key);
     if (field && /^\d{1,2}$/.test(value)) patch[field] = Number(value);
     else if (Object.hasOwn(SWITCHES, key) && /^[01]$/.test(value)) patch[key] = value === '1';
@@ -100,8 +107,8 @@ function readWords(setup, side, fields) {
 /** @param {SheetName} name  @param {string[]} fields  @returns {import('./setup.js').Sheet} */
 function readSheet(name, fields) {
   const [, letter, digits] = /^([a-z])(\d{0,4})$/.exec(fields[0]) ?? [];
-  const fill = LETTERS.get(letter) ?? 'preset';
-  const fits = fill === 'preset' || MASK_FILLS.includes(fill) === (name === 'mask');
+  const wanted = LETTERS.get(letter) ?? 'preset';
+  const fill = MASK_FILLS.includes(wanted) === (name === 'mask') ? wanted : 'preset';
   /** @type {Map<number, number>} */
   const edits = new Map();
   for (let at = 1; at + 1 < fields.length; at += 2) {
@@ -110,5 +117,6 @@ function readSheet(name, fields) {
     const value = tidy(Number(fields[at + 1]));
     edits.set(place, name === 'mask' ? (value ? 1 : 0) : value);
   }
-  return { fill: fits ? fill : 'preset', seed: Number(digits ?? 0), edits };
+  // The numbers of a preset have their own seed.
+  return { fill, seed: fill === 'preset' ? 0 : Number(digits ?? 0), edits };
 }
