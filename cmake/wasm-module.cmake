@@ -30,6 +30,12 @@ foreach(name from_f16 from_q8 from_q10 entropy_f32 decode_blocks quantize_f32 pa
     list(APPEND arranging "${QKV_SRC}/kernels/${name}_simd.c")
 endforeach()
 set_source_files_properties(${arranging} PROPERTIES COMPILE_OPTIONS -Os)
+# What only checks, or runs once a model, is built as small as can be.
+set(once "${QKV_SRC}/wasm.c")
+foreach(name handles heap arena config_check model_weights slots)
+    list(APPEND once "${QKV_SRC}/${name}.c")
+endforeach()
+set_source_files_properties(${once} PROPERTIES COMPILE_OPTIONS -Oz)
 
 if(QKV_EMCC AND NOT QKV_THREADS)
     if(QKV_LLVM_MAJOR LESS 16)

@@ -5,14 +5,23 @@
 #define ALIGNMENT 16u
 
 struct qkv_heap_block {
-    size_t bytes;         /* head included; a multiple of 16 */
-    qkv_heap_block *next; /* next free block by address; unused while given out */
+    size_t bytes; /* head included; a multiple of 16 */
+    union {
+        qkv_heap_block *next; /* of a free block: the next one by address */
+        uintptr_t given;      /* of one that is given out: see mark */
+    };
 };
 
 #define HEAD ((size_t)ALIGNMENT)
 #define SMALLEST (2 * HEAD)
 
 _Static_assert(sizeof(qkv_heap_block) <= ALIGNMENT, "the head of a block must fit its alignment");
+
+/* What tells a block that is given out: its address, a multiple of 16, and the owner in the bits below. As `next` it would point
+ * between blocks. */
+static uintptr_t mark(const qkv_heap_block *block, unsigned owner) {
+    return (uintptr_t)block + 1 + owner;
+}
 
 static unsigned char *end_of(qkv_heap_block *block) {
     return (unsigned char *)block + block->bytes;
@@ -90,7 +99,7 @@ static int extend(qkv_heap *heap, size_t bytes) {
     return 1;
 }
 
-void *qkv_heap_alloc(qkv_heap *heap, size_t bytes) {
+void *qkv_heap_alloc(qkv_heap *heap, size_t bytes, unsigned owner) {
     qkv_heap_block **link = NULL;
 
     if (bytes > SIZE_MAX - HEAD - (ALIGNMENT - 1u)) return NULL;
@@ -111,15 +120,21 @@ void *qkv_heap_alloc(qkv_heap *heap, size_t bytes) {
     } else {
         *link = block->next;
     }
+    block->given = mark(block, owner);
     heap->used += block->bytes;
     return (unsigned char *)block + HEAD;
 }
 
-void qkv_heap_free(qkv_heap *heap, void *memory) {
-    if (!memory) return;
+int qkv_heap_free(qkv_heap *heap, void *memory, unsigned owner) {
+    const uintptr_t at = (uintptr_t)memory;
+
+    if (!memory) return 1;
+    if (at % ALIGNMENT != 0 || at < (uintptr_t)heap->base + HEAD || at >= (uintptr_t)heap->end) return 0;
     qkv_heap_block *block = (qkv_heap_block *)(void *)((unsigned char *)memory - HEAD);
+    if (block->given != mark(block, owner)) return 0;
     heap->used -= block->bytes;
     insert(heap, block);
+    return 1;
 }
 
 size_t qkv_heap_largest(const qkv_heap *heap) {

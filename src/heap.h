@@ -27,11 +27,15 @@ typedef struct qkv_heap {
 /* The region [base, end) must be empty and writable; both are rounded inwards to 16 bytes. */
 void qkv_heap_init(qkv_heap *heap, void *base, void *end, size_t (*grow)(void *, size_t), void *context);
 
-/* 16-byte aligned; NULL when neither a free block fits nor the region can grow. bytes = 0 gives a block too. */
-void *qkv_heap_alloc(qkv_heap *heap, size_t bytes);
+#define QKV_HEAP_OWNERS 14
 
-/* block: from qkv_heap_alloc, not freed since; NULL does nothing. */
-void qkv_heap_free(qkv_heap *heap, void *block);
+/* 16-byte aligned; NULL when neither a free block fits nor the region can grow. bytes = 0 gives a block too.
+ * owner: 0 .. QKV_HEAP_OWNERS - 1, for whom the block is. */
+void *qkv_heap_alloc(qkv_heap *heap, size_t bytes, unsigned owner);
+
+/* Returns 1 when `block` was given out to this owner and not freed since, or is NULL; otherwise 0, and nothing is done: the head
+ * of a block that is given out holds its own address and owner, which no other place in the region does by chance. */
+int qkv_heap_free(qkv_heap *heap, void *block, unsigned owner);
 
 /* Bytes that one allocation could get without growing. */
 size_t qkv_heap_largest(const qkv_heap *heap);

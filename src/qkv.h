@@ -37,7 +37,7 @@
 
 #define QKV_VERSION "0.1.0"
 /* Raised whenever a wasm export, a struct below or a number of an enum changes meaning. */
-#define QKV_ABI 3
+#define QKV_ABI 4
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,8 @@
     X(WEIGHT, 5)        \
     X(TOKEN, 6)         \
     X(RANGE, 7)         \
-    X(THREAD, 8)
+    X(THREAD, 8)        \
+    X(HANDLE, 9)
 
 typedef enum qkv_status {
 #define QKV_X(name, number) QKV_##name = number,

@@ -2,12 +2,16 @@
  *
  * Pointers and sizes are u32 byte offsets into the exported `memory`, which may grow (views detach) only in qkv_alloc,
  * qkv_init and qkv_run_new. A function that returns a pointer returns 0 on failure, one that returns a status returns it;
- * qkv_last_error then says why. Nothing is imported. The names that differ from qkv.h place an object on the heap:
+ * qkv_last_error then says why. Nothing is imported. Models, runs and maps are known by handles (handles.h): one that is not
+ * there, or no longer, is QKV_HANDLE. The names that differ from qkv.h place an object on the heap:
  *
- *   qkv_init, qkv_model_free     qkv_model_bytes + create          qkv_run_new, qkv_run_free     qkv_run_bytes + create
+ *   qkv_init, qkv_model_free     qkv_model_bytes + create; the runs of a model go with it
+ *   qkv_run_new, qkv_run_free    qkv_run_bytes + create            qkv_map_new, qkv_map_free       qkv_map_bytes + create
  *   qkv_model_size, qkv_run_size bytes as f64, 0 when refused      qkv_load_rows, qkv_model_ready  qkv_model_rows, _finish
  *
- * Traps are for bugs only: every number that comes from a file or a caller is checked by the functions of qkv.h. */
+ * Traps are for bugs only: every number that comes from a file or a caller is checked by the functions of qkv.h. That a
+ * pointer to data leads to as many bytes as the call reads or writes is the caller's to see to. */
+#include "handles.h"
 #include "heap.h"
 #include "pool.h"
 #include "qkv.h"
@@ -22,7 +26,10 @@
 
 extern unsigned char __heap_base; /* set by the linker: first byte behind stack and data */
 
+#define BUFFER (QKV_HANDLE_MAP + 1) /* owner of the blocks that qkv_alloc gives out */
+
 static qkv_heap heap;
+static qkv_handles handles;
 static qkv_error last_error;
 
 static size_t grow(void *context, size_t bytes) {
@@ -36,14 +43,39 @@ static size_t grow(void *context, size_t bytes) {
 static qkv_heap *the_heap(void) {
     if (!heap.base) {
         qkv_heap_init(&heap, &__heap_base, (unsigned char *)(__builtin_wasm_memory_size(0) * PAGE), grow, NULL);
+        handles.heap = &heap;
     }
     return &heap;
 }
 
-static void *allocate(size_t bytes) {
-    void *memory = qkv_heap_alloc(the_heap(), bytes);
-    if (!memory) qkv_fail(&last_error, QKV_MEMORY, "linear memory", (double)qkv_heap_largest(&heap), (double)bytes);
-    return memory;
+static void fail_for_memory(size_t bytes) {
+    qkv_fail(&last_error, QKV_MEMORY, "linear memory", (double)qkv_heap_largest(&heap), (double)bytes);
+}
+
+/* Place for an object of so many bytes, 0 = refused. Returns its handle. */
+static qkv_handle place(qkv_handle_kind kind, qkv_handle parent, size_t bytes, void **out_memory) {
+    if (bytes == 0) return 0;
+    the_heap();
+    const qkv_handle handle = qkv_handle_new(&handles, kind, parent, bytes, out_memory);
+    if (!handle) fail_for_memory(bytes);
+    return handle;
+}
+
+static qkv_status no_object(qkv_handle handle, qkv_handle_kind kind) {
+    static const char *const what[] = {"", "no such model (any more)", "no such run (any more)",
+                                       "no such map (any more)"};
+    return qkv_fail(&last_error, QKV_HANDLE, what[kind], handle, 0);
+}
+
+/* What a handle stands for; NULL with the error filled when it stands for nothing of that kind. */
+static void *object_of(qkv_handle handle, qkv_handle_kind kind) {
+    void *object = qkv_handle_object(&handles, handle, kind);
+    if (!object) no_object(handle, kind);
+    return object;
+}
+
+static qkv_status free_object(qkv_handle handle, qkv_handle_kind kind) {
+    return qkv_handle_free(&handles, handle, kind) ? QKV_OK : no_object(handle, kind);
 }
 
 /* The status of a computation, unless it was left unfinished: QKV_THREAD, got 1 when the thread trapped. */
@@ -118,12 +150,20 @@ const qkv_error *EXPORT(last_error)(void) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------- */
 
-void *EXPORT(alloc)(size_t bytes) {
-    return allocate(bytes);
+/* A part of every handle of this instance, before the first one: any number that other instances do not have. */
+void EXPORT(salt)(uint32_t salt) {
+    handles.salt = salt >> 12;
 }
 
-void EXPORT(free)(void *memory) {
-    qkv_heap_free(&heap, memory);
+void *EXPORT(alloc)(size_t bytes) {
+    void *memory = qkv_heap_alloc(the_heap(), bytes, BUFFER);
+    if (!memory) fail_for_memory(bytes);
+    return memory;
+}
+
+qkv_status EXPORT(free)(void *memory) {
+    if (qkv_heap_free(&heap, memory, BUFFER)) return QKV_OK;
+    return qkv_fail(&last_error, QKV_HANDLE, "no such memory (any more)", (double)(uintptr_t)memory, 0);
 }
 
 size_t EXPORT(heap_used)(void) {
@@ -141,80 +181,101 @@ double EXPORT(model_size)(const qkv_config *config, qkv_precision precision) {
     return (double)qkv_model_bytes(config, precision, &last_error);
 }
 
-qkv_model *EXPORT(init)(const qkv_config *config, qkv_precision precision) {
+qkv_handle EXPORT(init)(const qkv_config *config, qkv_precision precision) {
     const size_t bytes = qkv_model_bytes(config, precision, &last_error);
-    void *memory = bytes ? allocate(bytes) : NULL;
-    qkv_model *model = NULL;
+    void *memory;
+    const qkv_handle handle = place(QKV_HANDLE_MODEL, 0, bytes, &memory);
 
-    if (memory) qkv_model_create(&model, memory, bytes, config, precision, &last_error);
-    return model;
+    if (handle) qkv_model_create(&(qkv_model *){0}, memory, bytes, config, precision, &last_error);
+    return handle;
 }
 
-void EXPORT(model_free)(qkv_model *model) {
-    qkv_heap_free(&heap, model);
+qkv_status EXPORT(model_free)(qkv_handle handle) {
+    return free_object(handle, QKV_HANDLE_MODEL);
 }
 
-qkv_status EXPORT(slot_shape)(const qkv_model *model, qkv_slot slot, int32_t *out_shape) {
+qkv_status EXPORT(slot_shape)(qkv_handle handle, qkv_slot slot, int32_t *out_shape) {
+    const qkv_model *model = object_of(handle, QKV_HANDLE_MODEL);
+    if (!model) return QKV_HANDLE;
     return qkv_model_shape(model, slot, &out_shape[0], &out_shape[1], &last_error);
 }
 
-qkv_status EXPORT(load_rows)(qkv_model *model, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0,
+qkv_status EXPORT(load_rows)(qkv_handle handle, qkv_slot slot, int32_t layer, qkv_plane plane, int32_t row0,
                              int32_t rows, const void *data) {
+    qkv_model *model = object_of(handle, QKV_HANDLE_MODEL);
+    if (!model) return QKV_HANDLE;
     return qkv_model_rows(model, slot, layer, plane, row0, rows, data, &last_error);
 }
 
-qkv_status EXPORT(model_ready)(qkv_model *model) {
-    return qkv_model_finish(model, &last_error);
+qkv_status EXPORT(model_ready)(qkv_handle handle) {
+    qkv_model *model = object_of(handle, QKV_HANDLE_MODEL);
+    return model ? qkv_model_finish(model, &last_error) : QKV_HANDLE;
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------------- */
 
-double EXPORT(run_size)(const qkv_model *model, const qkv_input *input) {
-    return (double)qkv_run_bytes(model, input, &last_error);
+double EXPORT(run_size)(qkv_handle handle, const qkv_input *input) {
+    const qkv_model *model = object_of(handle, QKV_HANDLE_MODEL);
+    return model ? (double)qkv_run_bytes(model, input, &last_error) : 0.0;
 }
 
-qkv_run *EXPORT(run_new)(const qkv_model *model, const qkv_input *input) {
-    const size_t bytes = qkv_run_bytes(model, input, &last_error);
-    void *memory = bytes ? allocate(bytes) : NULL;
-    qkv_run *run = NULL;
+qkv_handle EXPORT(run_new)(qkv_handle model_handle, const qkv_input *input) {
+    const qkv_model *model = object_of(model_handle, QKV_HANDLE_MODEL);
+    const size_t bytes = model ? qkv_run_bytes(model, input, &last_error) : 0;
+    void *memory;
+    const qkv_handle handle = place(QKV_HANDLE_RUN, model_handle, bytes, &memory);
 
-    if (memory) qkv_run_create(&run, memory, bytes, model, input, &last_error);
-    return run;
+    if (handle) qkv_run_create(&(qkv_run *){0}, memory, bytes, model, input, &last_error);
+    return handle;
 }
 
-void EXPORT(run_free)(qkv_run *run) {
-    qkv_heap_free(&heap, run);
+qkv_status EXPORT(run_free)(qkv_handle handle) {
+    return free_object(handle, QKV_HANDLE_RUN);
 }
 
-qkv_status EXPORT(forward)(qkv_run *run, int32_t from_layer, int32_t to_layer) {
+qkv_status EXPORT(forward)(qkv_handle handle, int32_t from_layer, int32_t to_layer) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return finished(qkv_forward(run, from_layer, to_layer, &last_error));
 }
 
-qkv_status EXPORT(append)(qkv_run *run, const int32_t *ids, int32_t count) {
+qkv_status EXPORT(append)(qkv_handle handle, const int32_t *ids, int32_t count) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return qkv_append(run, ids, count, &last_error);
 }
 
-qkv_status EXPORT(get_weights)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
+qkv_status EXPORT(get_weights)(qkv_handle handle, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
                                int32_t sequence, int32_t row0, int32_t rows, float *out) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return finished(qkv_get_weights(run, kind, layer, head, stage, sequence, row0, rows, out, &last_error));
 }
 
-qkv_status EXPORT(get_stage)(qkv_run *run, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
+qkv_status EXPORT(get_stage)(qkv_handle handle, qkv_kind kind, int32_t layer, int32_t head, qkv_stage stage,
                              int32_t sequence, float *out) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return finished(qkv_get_stage(run, kind, layer, head, stage, sequence, out, &last_error));
 }
 
-qkv_status EXPORT(overview)(qkv_run *run, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
+qkv_status EXPORT(overview)(qkv_handle handle, qkv_kind kind, int32_t sequence, int32_t size, const uint8_t *separators,
                             float *out_thumbnails, float *out_stats) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return finished(qkv_overview(run, kind, sequence, size, separators, out_thumbnails, out_stats, &last_error));
 }
 
-qkv_status EXPORT(embedding)(qkv_run *run, int32_t sequence, qkv_pooling pooling, int32_t first, int32_t normalize,
+qkv_status EXPORT(embedding)(qkv_handle handle, int32_t sequence, qkv_pooling pooling, int32_t first, int32_t normalize,
                              float *out) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return qkv_embedding(run, sequence, pooling, first, normalize, out, &last_error);
 }
 
-qkv_status EXPORT(logits)(qkv_run *run, int32_t sequence, int32_t position, float *out) {
+qkv_status EXPORT(logits)(qkv_handle handle, int32_t sequence, int32_t position, float *out) {
+    qkv_run *run = object_of(handle, QKV_HANDLE_RUN);
+    if (!run) return QKV_HANDLE;
     return finished(qkv_logits(run, sequence, position, out, &last_error));
 }
 
@@ -228,16 +289,22 @@ qkv_status EXPORT(attend)(const qkv_operator *op, void *scratch, size_t bytes) {
     return finished(qkv_attend(op, scratch, bytes, &last_error));
 }
 
-qkv_map *EXPORT(map_new)(int32_t outputs, int32_t inputs, const float *weights, const float *bias) {
+qkv_handle EXPORT(map_new)(int32_t outputs, int32_t inputs, const float *weights, const float *bias) {
     const size_t bytes = qkv_map_bytes(outputs, inputs, &last_error);
-    void *memory = bytes ? allocate(bytes) : NULL;
-    qkv_map *map = NULL;
+    void *memory;
+    const qkv_handle handle = place(QKV_HANDLE_MAP, 0, bytes, &memory);
 
-    if (memory) qkv_map_create(&map, memory, bytes, outputs, inputs, weights, bias, &last_error);
-    return map;
+    if (handle) qkv_map_create(&(qkv_map *){0}, memory, bytes, outputs, inputs, weights, bias, &last_error);
+    return handle;
 }
 
-qkv_status EXPORT(map_apply)(const qkv_map *map, const float *x, int32_t rows, float *y) {
+qkv_status EXPORT(map_free)(qkv_handle handle) {
+    return free_object(handle, QKV_HANDLE_MAP);
+}
+
+qkv_status EXPORT(map_apply)(qkv_handle handle, const float *x, int32_t rows, float *y) {
+    const qkv_map *map = object_of(handle, QKV_HANDLE_MAP);
+    if (!map) return QKV_HANDLE;
     return finished(qkv_map_apply(map, x, rows, y, &last_error));
 }
 

@@ -56,6 +56,7 @@ const ENGINE = [
     'table',
     'planes',
     'ggml_blocks',
+    'handles',
     'heap',
     'arena',
     'pool',

@@ -47,18 +47,18 @@ static void test_random_use(void) {
             int intact = 1;
             for (size_t i = 0; i < blocks[b].bytes; i++) intact &= blocks[b].at[i] == blocks[b].mark;
             CHECK(intact, "block %d was written over", b);
-            qkv_heap_free(&heap, blocks[b].at);
+            qkv_heap_free(&heap, blocks[b].at, 0);
             blocks[b].at = NULL;
             continue;
         }
         blocks[b].bytes = (size_t)seeded_int(&seed, 9000);
         blocks[b].mark = (unsigned char)step;
-        blocks[b].at = qkv_heap_alloc(&heap, blocks[b].bytes);
+        blocks[b].at = qkv_heap_alloc(&heap, blocks[b].bytes, 0);
         if (!CHECK(blocks[b].at, "no room for %zu bytes", blocks[b].bytes)) continue;
         CHECK((size_t)blocks[b].at % 16 == 0, "block at %p", (void *)blocks[b].at);
         memset(blocks[b].at, blocks[b].mark, blocks[b].bytes);
     }
-    for (int b = 0; b < BLOCKS; b++) qkv_heap_free(&heap, blocks[b].at);
+    for (int b = 0; b < BLOCKS; b++) qkv_heap_free(&heap, blocks[b].at, 0);
     CHECK(heap.used == 0, "%zu bytes still given out", heap.used);
     CHECK(qkv_heap_largest(&heap) == (size_t)(heap.end - heap.base) - 16, "all freed, largest block %zu of %zu",
           qkv_heap_largest(&heap), (size_t)(heap.end - heap.base));
@@ -71,15 +71,15 @@ static void test_stays_flat(void) {
     qkv_heap heap;
 
     qkv_heap_init(&heap, r.memory, r.memory + r.size, grow, &r);
-    qkv_heap_alloc(&heap, 100000); /* a model that stays */
-    qkv_heap_free(&heap, qkv_heap_alloc(&heap, 200000));
+    qkv_heap_alloc(&heap, 100000, 0); /* a model that stays */
+    qkv_heap_free(&heap, qkv_heap_alloc(&heap, 200000, 0), 0);
     const size_t size = r.size;
     for (int i = 0; i < 1000; i++) {
-        void *run = qkv_heap_alloc(&heap, 100000 + (size_t)seeded_int(&seed, 100000));
-        void *row = qkv_heap_alloc(&heap, (size_t)seeded_int(&seed, 64));
+        void *run = qkv_heap_alloc(&heap, 100000 + (size_t)seeded_int(&seed, 100000), 0);
+        void *row = qkv_heap_alloc(&heap, (size_t)seeded_int(&seed, 64), 0);
         CHECK(run != NULL, "run %d has no room", i);
-        qkv_heap_free(&heap, run);
-        qkv_heap_free(&heap, row);
+        qkv_heap_free(&heap, run, 0);
+        qkv_heap_free(&heap, row, 0);
     }
     CHECK(r.size <= size + 4096, "grew from %zu to %zu", size, r.size);
     free(r.memory);
@@ -90,16 +90,17 @@ static void test_refusals(void) {
     qkv_heap heap;
 
     qkv_heap_init(&heap, r.memory, r.memory + r.size, grow, &r);
-    CHECK(!qkv_heap_alloc(&heap, (size_t)-1) && !qkv_heap_alloc(&heap, (size_t)-20), "a size that wraps was given");
-    CHECK(!qkv_heap_alloc(&heap, REGION), "more than the region was given");
+    CHECK(!qkv_heap_alloc(&heap, (size_t)-1, 0) && !qkv_heap_alloc(&heap, (size_t)-20, 0),
+          "a size that wraps was given");
+    CHECK(!qkv_heap_alloc(&heap, REGION, 0), "more than the region was given");
     r.refuse = 1;
-    CHECK(!qkv_heap_alloc(&heap, 5000), "given although grow refused");
-    CHECK(qkv_heap_alloc(&heap, 1000), "a refusal spoils the blocks that are there");
+    CHECK(!qkv_heap_alloc(&heap, 5000, 0), "given although grow refused");
+    CHECK(qkv_heap_alloc(&heap, 1000, 0), "a refusal spoils the blocks that are there");
     r.refuse = 0;
     heap.limit = 8192;
-    CHECK(!qkv_heap_alloc(&heap, 9000), "given beyond the limit");
-    CHECK(qkv_heap_alloc(&heap, 6000), "nothing given within the limit");
-    qkv_heap_free(&heap, NULL);
+    CHECK(!qkv_heap_alloc(&heap, 9000, 0), "given beyond the limit");
+    CHECK(qkv_heap_alloc(&heap, 6000, 0), "nothing given within the limit");
+    qkv_heap_free(&heap, NULL, 0);
     free(r.memory);
 }
 
@@ -110,7 +111,7 @@ static void test_tiny_regions(void) {
         for (size_t skip = 0; skip <= bytes && skip < 17; skip++) {
             qkv_heap heap;
             qkv_heap_init(&heap, memory + skip, memory + bytes, NULL, NULL);
-            unsigned char *block = qkv_heap_alloc(&heap, 1);
+            unsigned char *block = qkv_heap_alloc(&heap, 1, 0);
             CHECK(!block || (block >= memory + skip && block + 1 <= memory + bytes), "outside of %zu..%zu", skip,
                   bytes);
             CHECK(block || bytes - skip < 32 + 15 + 15, "no block in %zu..%zu", skip, bytes);
@@ -118,7 +119,30 @@ static void test_tiny_regions(void) {
     }
 }
 
+/* A pointer that was not given out, or not to this owner, changes nothing. */
+static void test_wrong_frees(void) {
+    region r = make_region();
+    qkv_heap heap;
+
+    qkv_heap_init(&heap, r.memory, r.memory + r.size, grow, &r);
+    unsigned char *a = qkv_heap_alloc(&heap, 100, 1), *b = qkv_heap_alloc(&heap, 100, 2);
+    memset(a, 0xA5, 100);
+    const size_t used = heap.used;
+    CHECK(!qkv_heap_free(&heap, a, 2) && !qkv_heap_free(&heap, b, 1), "freed for another owner");
+    for (size_t i = 0; i < r.size; i++) {
+        const int given = r.memory + i == a || r.memory + i == b;
+        CHECK(given || !qkv_heap_free(&heap, r.memory + i, 1), "freed a place inside of a block, %zu", i);
+    }
+    CHECK(!qkv_heap_free(&heap, r.memory + REGION, 1) && !qkv_heap_free(&heap, &r, 1), "freed outside of the region");
+    CHECK(heap.used == used, "%zu bytes used, not %zu", heap.used, used);
+    CHECK(qkv_heap_free(&heap, a, 1) && !qkv_heap_free(&heap, a, 1), "freed twice");
+    CHECK(qkv_heap_free(&heap, b, 2) && !qkv_heap_free(&heap, b, 2), "freed twice, beside a free block");
+    CHECK(!qkv_heap_free(&heap, a, 1) && heap.used == 0, "%zu bytes used", heap.used);
+    free(r.memory);
+}
+
 int main(void) {
+    test_wrong_frees();
     test_random_use();
     test_stays_flat();
     test_refusals();

@@ -20,6 +20,10 @@ import { createTurns } from './turns.js';
  * @typedef {{ limit?: number, pool?: PoolPlan | null, threads?: number | 'auto' }} CoreOptions
  */
 
+/** 2^32 divided by the golden ratio: multiples of it, modulo 2^32, lie far from each other. */
+const GOLDEN = 0x9e3779b1;
+let cores = 0;
+
 /** Ends the threads of a core that a caller forgot; a backstop only. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ endPool) => endPool());
 
@@ -33,6 +37,9 @@ export async function createCore(module, { limit = 0, pool: plan = null, threads
   const { call, ending } = calls;
   const heap = createHeap(memory);
   if (exports._initialize) call('_initialize');
+  // So that handles of one core are none of another.
+  cores += 1;
+  call('qkv_salt', Math.imul(cores, GOLDEN));
   const description = parseDescription(heap.readText(call('qkv_describe')));
   if (threads !== 'auto') checkThreads(threads, description.limits.threads);
   if (limit > 0) {

@@ -39,12 +39,15 @@ export function createFailures({ call, heap, statuses, limit, loseThread }) {
    */
   function fail(subject) {
     const at = call('qkv_last_error');
-    const code = /** @type {ErrorCode | 'thread'} */ (statuses.get(heap.readInt32(at, 1)[0])?.toLowerCase() ?? 'state');
+    const code = /** @type {ErrorCode | 'thread' | 'handle'} */ (
+      statuses.get(heap.readInt32(at, 1)[0])?.toLowerCase() ?? 'state'
+    );
     const what = heap.readText(heap.readInt32(at + 4, 1)[0]);
     const got = heap.readFloat64(at + 8);
     const want = heap.readFloat64(at + 16);
     if (code === 'memory') throw shortage(subject, want, got);
     if (code === 'thread') throw loseThread(subject, got !== 0);
+    if (code === 'handle') throw new QkvError('disposed', `${subject}: ${what}`, { got });
     throw new QkvError(code, `${subject}: ${what}`, { got, want });
   }
 

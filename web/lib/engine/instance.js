@@ -3,7 +3,7 @@
 import { QkvError } from '../checks/errors.js';
 
 /** The ABI number of qkv.h this library was written for. */
-export const ABI = 3;
+export const ABI = 4;
 
 /** Linear memory cannot become larger: 65,536 pages of 64 KiB. */
 export const LARGEST_MEMORY = 2 ** 32;

@@ -26,6 +26,8 @@ export function createLinear(core, call, { outputs, inputs, weight, bias }) {
      * @param {number} y address of [rows, outputs]
      */
     apply: (x, rows, y) => core.check(call, core.call('qkv_map_apply', map, x, rows, y)),
-    free: () => core.free(map),
+    free() {
+      if (core.isAlive()) core.call('qkv_map_free', map);
+    },
   };
 }
