@@ -2,8 +2,9 @@
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
 import { optionsOf, signalOf, wholeNumber } from './checks/arguments.js';
+import { withCall } from './checks/calls.js';
 import { createCore } from './engine/core.js';
-import { compiledOf, createEngine, liveCore } from './engine/engine.js';
+import { createEngine, lentBy, liveCore } from './engine/engine.js';
 import { QkvError } from './checks/errors.js';
 import { LOAD_OPTIONS, loadInThread } from './loading/load.js';
 import { loadWasm } from './engine/loader.js';
@@ -107,10 +108,22 @@ export async function loadModel(source, options) {
   if (typeof worker !== 'boolean') {
     throw new QkvError('argument', 'loadModel: worker', { got: worker, want: 'true or false' });
   }
-  if (worker) return loadInWorker(source, rest, engine ? compiledOf(engine) : { ...(await loadWasm({})), limit: 0 });
-  const core = engine ? await liveCore(engine) : await createCore((await loadWasm({})).module);
+  const signal = signalOf('loadModel', rest.signal);
+  if (worker) return loadInWorker(source, rest, engine ? lentBy(engine) : await inTime(signal, ownModule));
+  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore()));
   return loadInThread(source, rest, { core, pause: pauseThread });
 }
+
+/** For a model with an engine of its own. */
+const ownModule = async () => ({ ...(await loadWasm({})), limit: 0 });
+const ownCore = async () => createCore((await loadWasm({})).module);
+
+/**
+ * @template T
+ * @param {AbortSignal | undefined} signal
+ * @param {() => Promise<T>} start
+ */
+const inTime = (signal, start) => withCall([], signal, (call) => call.wait(start()));
 
 /**
  * What a model is, and what its weights would take in memory, without reading them: in this thread, since the files asked
@@ -120,9 +133,10 @@ export async function loadModel(source, options) {
  * @returns {Promise<ModelPreview>}
  */
 export async function inspectModel(source, options) {
-  const { engine, revision, signal } = optionsOf('inspectModel', options, INSPECT_OPTIONS);
-  const core = engine ? await liveCore(engine) : await createCore((await loadWasm({})).module);
-  return previewModel(source, { revision, signal: signalOf('inspectModel', signal) }, core);
+  const { engine, revision, signal: given } = optionsOf('inspectModel', options, INSPECT_OPTIONS);
+  const signal = signalOf('inspectModel', given);
+  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore()));
+  return previewModel(source, { revision, signal }, core);
 }
 
 /** Workers are the default where a picture would stand still without one. */

@@ -40,7 +40,11 @@
 // ---- what is said on the way ----------------------------------------------------------------------------------------
 
 /** @typedef {{ phase: 'download' | 'load' | 'embed', file: string | null, loaded: number, total: number | null }} Progress */
-/** @typedef {(progress: Progress) => void} OnProgress */
+/**
+ * What it throws, or a promise that it returns rejects with, ends the call that reports. Such promises are waited for at the
+ * end of the call.
+ * @typedef {(progress: Progress) => unknown} OnProgress
+ */
 /**
  * A token as it is chosen, before it is fed.
  * @typedef {object} NewToken

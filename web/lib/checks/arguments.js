@@ -1,7 +1,7 @@
 /** Checks of what callers hand in. Each returns the value in the type it was asked for, or throws a QkvError naming the
  * argument, what it was and what it may be. */
 
-import { QkvError } from './errors.js';
+import { errorText, QkvError } from './errors.js';
 
 /** @typedef {{ data: Uint8Array | Float32Array, shape: number[] }} Tensor */
 
@@ -46,20 +46,44 @@ export function oneOf(what, value, choices) {
 }
 
 /**
- * The options of a call: an object, or nothing.
+ * The options of a call: an object, or nothing. What comes back is a copy, so that nothing is read twice, or later.
  * @template {object} T
  * @param {string} call
  * @param {T | undefined} options
- * @param {readonly (keyof T & string)[]} [known] the options there are; without it the caller checks the keys
+ * @param {readonly (keyof T & string)[]} known the options there are
  * @returns {Partial<T>}
  */
 export function optionsOf(call, options, known) {
   if (options === undefined) return {};
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new QkvError('argument', `${call}: options`, { got: options, want: 'an object' });
+  return readArguments(call, () => {
+    if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+      throw new QkvError('argument', `${call}: options`, { got: options, want: 'an object' });
+    }
+    refuseOthers(`${call}: name of an option`, options, known);
+    /** @type {Partial<T>} */
+    const copy = {};
+    for (const name of known) {
+      const value = options[name];
+      if (value !== undefined) copy[name] = value;
+    }
+    return copy;
+  });
+}
+
+/**
+ * Reads what a caller gave. A getter may throw, and objects that stand for others (a Proxy, a subclass) may do anything: that
+ * is an error of the argument, and of this call alone.
+ * @template T
+ * @param {string} call
+ * @param {() => T} read
+ */
+export function readArguments(call, read) {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof QkvError) throw cause;
+    throw new QkvError('argument', `${call}: the arguments cannot be read (${errorText(cause)})`, { cause });
   }
-  if (known) refuseOthers(`${call}: name of an option`, options, known);
-  return options;
 }
 
 /**
@@ -81,7 +105,10 @@ export function refuseOthers(what, value, known) {
  * @returns {AbortSignal | undefined}
  */
 export function signalOf(what, signal) {
-  if (signal === undefined || signal === null || signal instanceof AbortSignal) return signal ?? undefined;
+  if (signal === undefined || signal === null) return undefined;
+  // Only a real one can say whether it is aborted.
+  const isSignal = readArguments(what, () => signal instanceof AbortSignal && typeof signal.aborted === 'boolean');
+  if (isSignal) return /** @type {AbortSignal} */ (signal);
   throw new QkvError('argument', `${what}: signal`, { got: signal, want: 'an AbortSignal' });
 }
 
@@ -105,7 +132,9 @@ export function callbackOf(what, value) {
  * @returns {{ data: InstanceType<T>, shape: number[] }}
  */
 export function tensor(what, value, type) {
-  const { data, shape } = /** @type {Partial<Tensor>} */ (value ?? {});
+  const { data, shape: given } = /** @type {Partial<Tensor>} */ (value ?? {});
+  // A copy without holes, which `every` and `reduce` pass over.
+  const shape = Array.isArray(given) ? Array.from(given) : given;
   if (!(data instanceof type)) {
     throw new QkvError('argument', `${what}: data`, { got: nameOf(data), want: `a ${type.name}` });
   }

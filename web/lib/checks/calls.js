@@ -56,6 +56,8 @@ export function createCall(endings, signal) {
   const onAbort = () => void own.end(new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));
   const stops = endings.map((ending) => ending.listen(own.end));
   signal?.addEventListener('abort', onAbort);
+  /** What callbacks returned and has not settled. @type {Set<Promise<unknown>>} */
+  const telling = new Set();
 
   function check() {
     if (signal?.aborted) onAbort();
@@ -63,33 +65,62 @@ export function createCall(endings, signal) {
     own.check();
   }
 
+  /**
+   * What a promise comes to, unless the call ends first; the promise is then left to itself.
+   * @template T
+   * @param {PromiseLike<T>} promise
+   * @returns {Promise<T>}
+   */
+  async function wait(promise) {
+    // Nobody may be left to hear of its failure.
+    Promise.resolve(promise).then(undefined, () => {});
+    check();
+    /** @type {() => void} */
+    let stop = () => {};
+    const ended = new Promise((_, reject) => {
+      stop = own.listen(reject);
+    });
+    try {
+      return /** @type {T} */ (await Promise.race([promise, ended]));
+    } finally {
+      stop();
+      check();
+    }
+  }
+
   return {
     check,
-    listen: own.listen,
+    wait,
 
-    /** Ends the call with an error of the caller's own. */
-    fail: own.end,
+    /** Ends the call with an error of the caller's own. @param {unknown} error */
+    fail: (error) => void own.end(error),
+
+    /** A signal for what the call starts: aborted where the call ends early, whatever ended it. */
+    get signal() {
+      const controller = new AbortController();
+      own.listen(() => controller.abort());
+      return controller.signal;
+    },
 
     /**
-     * What a promise comes to, unless the call ends first; the promise is then left to itself.
+     * Calls a callback that is not waited for. What it throws, or the promise it returns rejects with, ends the call.
      * @template T
-     * @param {PromiseLike<T>} promise
-     * @returns {Promise<T>}
+     * @param {((value: T) => unknown) | undefined} callback
+     * @param {T} value
      */
-    async wait(promise) {
-      check();
-      /** @type {() => void} */
-      let stop = () => {};
-      const ended = new Promise((_, reject) => {
-        stop = own.listen(reject);
-      });
+    tell(callback, value) {
       try {
-        return /** @type {T} */ (await Promise.race([promise, ended]));
-      } finally {
-        stop();
-        check();
+        const result = Promise.resolve(callback?.(value)).catch(own.end);
+        telling.add(result);
+        result.then(() => telling.delete(result));
+      } catch (error) {
+        own.end(error);
       }
+      check();
     },
+
+    /** Comes back when the promises of all callbacks have settled. */
+    told: () => wait(Promise.all(telling)),
 
     close() {
       signal?.removeEventListener('abort', onAbort);

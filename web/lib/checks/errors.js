@@ -26,6 +26,7 @@ export const ERROR_CODES = Object.freeze({
   crash: 'the engine trapped; its state is lost and it is started anew',
   worker: 'the worker could not be started or its messages could not be read',
   timeout: 'no answer came in time',
+  internal: 'an exception that should not be: a fault of the library, in this call alone',
 });
 
 /** @typedef {keyof typeof ERROR_CODES} ErrorCode */
@@ -49,14 +50,35 @@ const escaped = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')
  * @returns {string}
  */
 function show(value, words = false) {
-  const text = words && typeof value === 'string' ? value : (kindOf(value) ?? inJson(value) ?? String(value));
+  const text = words && typeof value === 'string' ? value : textOf(value);
   return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
+
+/** Whatever a caller gave: a revoked Proxy cannot even be asked what it is. @param {unknown} value */
+function textOf(value) {
+  try {
+    return kindOf(value) ?? inJson(value) ?? String(value);
+  } catch {
+    return `something of type ${typeof value}`;
+  }
 }
 
 /** @param {string} what @returns {string} */
 function cutSubject(what) {
   if (what.length <= LONGEST_SUBJECT) return what;
   return `${what.slice(0, LONGEST_SUBJECT / 2)}…${what.slice(-LONGEST_SUBJECT / 2)}`;
+}
+
+/**
+ * What an exception of any kind says, even one that cannot be turned into text.
+ * @param {unknown} error
+ */
+export function errorText(error) {
+  try {
+    return error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
+  } catch {
+    return typeof error;
+  }
 }
 
 /**

@@ -1,10 +1,12 @@
 /** An engine as callers have it: a compiled module and the core it now uses; a core that ended is replaced when the next model
  * is loaded. */
 
+import { createEnding } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
 import { createCore } from './core.js';
 import { mayWait } from './pool.js';
 
+/** @typedef {import('../checks/calls.js').Ending} Ending */
 /** @typedef {import('./core.js').Core} Core */
 /** @typedef {import('./loader.js').Compiled} Compiled */
 /**
@@ -12,7 +14,15 @@ import { mayWait } from './pool.js';
  * threads: what computes now; in a page, which may not wait for others, what models in a worker compute with
  * @typedef {{ version: string, variant: Compiled['variant'], threads: number, wasmBytes: number | null }} EngineInfo
  */
-/** @typedef {{ compiled: Compiled, limit: number, core: Core, isDisposed: boolean }} EngineState */
+/**
+ * ending: told to the models of the engine in workers; starting: a core that is to take the place of one that ended
+ * @typedef {object} EngineState
+ * @property {Compiled} compiled
+ * @property {number} limit
+ * @property {Core} core
+ * @property {Ending} ending
+ * @property {Promise<void> | null} starting
+ */
 /** @type {WeakMap<Engine, EngineState>} */
 const engines = new WeakMap();
 
@@ -24,7 +34,7 @@ export class Engine {
    * @param {number} limit
    */
   constructor(compiled, core, limit) {
-    engines.set(this, { compiled, limit, core, isDisposed: false });
+    engines.set(this, { compiled, limit, core, ending: createEnding(), starting: null });
   }
 
   /** @returns {Readonly<EngineInfo>} */
@@ -41,12 +51,11 @@ export class Engine {
     return { reserved: core.heap.size(), used: core.call('qkv_heap_used') >>> 0 };
   }
 
-  /** Ends all models and runs of this engine. */
+  /** Ends all models and runs of this engine, those in workers too. */
   dispose() {
     const state = engines.get(this);
-    if (!state || state.isDisposed) return;
-    state.isDisposed = true;
-    state.core.end(new QkvError('disposed', 'The engine was disposed', { fix: 'Make a new one with init().' }));
+    const error = new QkvError('disposed', 'The engine was disposed', { fix: 'Make a new one with init().' });
+    if (state?.ending.end(error)) state.core.end(error);
   }
 
   [Symbol.dispose]() {
@@ -67,15 +76,14 @@ export async function createEngine(compiled, limit = 0, threads = 1) {
 function stateOf(engine) {
   const state = engines.get(engine);
   if (!state) throw new QkvError('argument', 'engine', { got: engine, want: 'what init() returned' });
-  if (state.isDisposed)
-    throw new QkvError('disposed', 'The engine was disposed', { fix: 'Make a new one with init().' });
+  state.ending.check();
   return state;
 }
 
-/** @param {Engine} engine */
-export function compiledOf(engine) {
-  const { compiled, limit } = stateOf(engine);
-  return { ...compiled, limit };
+/** What a model in a worker has of its engine. @param {Engine} engine */
+export function lentBy(engine) {
+  const { compiled, limit, ending } = stateOf(engine);
+  return { ...compiled, limit, ending };
 }
 
 /**
@@ -95,8 +103,27 @@ export function coreOf(engine) {
  */
 export async function liveCore(engine) {
   const state = stateOf(engine);
-  const { compiled, limit } = state;
-  if (!state.core.isAlive()) state.core = await createCore(compiled.module, { limit, pool: compiled.pool });
+  if (!state.core.isAlive()) {
+    // One for all that wait: a second one would be nobody's to end.
+    state.starting ??= startAgain(state).finally(() => {
+      state.starting = null;
+    });
+    await state.starting;
+  }
   await state.core.mend();
+  state.ending.check();
   return state.core;
+}
+
+/** @param {EngineState} state */
+async function startAgain(state) {
+  const { compiled, limit, ending } = state;
+  const core = await createCore(compiled.module, { limit, pool: compiled.pool });
+  try {
+    ending.check();
+  } catch (error) {
+    core.end(/** @type {QkvError} */ (error));
+    throw error;
+  }
+  state.core = core;
 }

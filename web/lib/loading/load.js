@@ -3,7 +3,8 @@
 
 import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from '../checks/arguments.js';
 import { memoryError } from '../engine/failures.js';
-import { QkvError, throwIfAborted } from '../checks/errors.js';
+import { withCall } from '../checks/calls.js';
+import { QkvError } from '../checks/errors.js';
 import { resolveModel } from '../families/index.js';
 import { createModel } from '../model/model.js';
 import { embeddingInfo } from '../run/embedding.js';
@@ -21,6 +22,7 @@ import { createReceiver } from './weights.js';
 /** @typedef {import('../api/model.js').MeasuredError} MeasuredError */
 /** @typedef {import('../api/model.js').Model} Model */
 /** @typedef {import('../api/model.js').OnProgress} OnProgress */
+/** @typedef {import('../checks/calls.js').Call} Call */
 /** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
@@ -42,6 +44,8 @@ import { createReceiver } from './weights.js';
 /** @type {readonly (keyof LoadOptions)[]} */
 export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache'];
 
+/** @typedef {{ core: Core, pause: () => Promise<void>, call: Call }} LoadPlace call: what can end the load early */
+
 /**
  * @param {SourceInput} input
  * @param {LoadOptions | undefined} options
@@ -50,12 +54,36 @@ export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'on
  */
 export async function loadInThread(input, options, { core, pause }) {
   const given = checkLoadOptions(options);
-  const { revision, signal } = given;
-  throwIfAborted(signal);
+  return withCall([core.ending], given.signal, async (call) => {
+    try {
+      return await loadFrom(input, { ...given, signal: call.signal }, { core, pause, call });
+    } catch (error) {
+      // Whatever was under way says that it was stopped; the call knows why.
+      call.check();
+      throw error;
+    }
+  });
+}
+
+/**
+ * @param {SourceInput} input
+ * @param {ReturnType<typeof checkLoadOptions>} options
+ * @param {LoadPlace} place
+ */
+async function loadFrom(input, options, place) {
+  const { revision, signal } = options;
   const source = await openSource(input, { signal, revision });
   const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
   try {
-    return createModel({ core, pause, ...(await load(files, source.name, given, { core, pause })) });
+    const { core, pause, call } = place;
+    const model = createModel({ core, pause, ...(await load(files, source.name, options, place)) });
+    try {
+      await call.told();
+      return model;
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
   } finally {
     await files.close();
   }
@@ -65,9 +93,11 @@ export async function loadInThread(input, options, { core, pause }) {
  * @param {ModelFiles} files
  * @param {string} name
  * @param {ReturnType<typeof checkLoadOptions>} options
- * @param {{ core: Core, pause: () => Promise<void> }} place
+ * @param {LoadPlace} place
  */
-async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, { core, pause }) {
+async function load(files, name, { precision: wanted, maxTokens, signal, onProgress }, { core, pause, call }) {
+  /** @type {OnProgress} */
+  const tell = (progress) => call.tell(onProgress, progress);
   const resolved = resolveModel(files.config, files.label);
   const { context, vocab, segments, causal } = resolved.engine;
   const precision = choosePrecision(wanted, resolved);
@@ -87,7 +117,7 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       embedding: await files.dense(plan),
       ...(await readWeights(files, resolved, createReceiver(core, resolved, precision), licence, {
         signal,
-        onProgress,
+        tell,
       })),
     };
   });
@@ -180,16 +210,16 @@ function measuredError(config) {
  * @param {ResolvedModel} resolved
  * @param {ReturnType<typeof createReceiver>} receiver
  * @param {Promise<string | null>} finding the licence
- * @param {{ signal: AbortSignal | undefined, onProgress: OnProgress | undefined }} calls
+ * @param {{ signal: AbortSignal | undefined, tell: OnProgress }} calls
  */
-async function readWeights(files, resolved, receiver, finding, { signal, onProgress }) {
+async function readWeights(files, resolved, receiver, finding, { signal, tell }) {
   /** @type {import('./model_folder.js').OnFile} */
-  const onFile = (file, loaded, total) => onProgress?.({ phase: 'download', file, loaded, total });
+  const onFile = (file, loaded, total) => tell({ phase: 'download', file, loaded, total });
   try {
     const label = await files.readWeights({ receiver, resolved, signal, onFile });
     const licence = await soon(finding, signal);
     const weights = receiver.finish(label);
-    onProgress?.({ phase: 'load', file: null, loaded: weights.parameters, total: weights.parameters });
+    tell({ phase: 'load', file: null, loaded: weights.parameters, total: weights.parameters });
     return { weights, licence };
   } catch (error) {
     receiver.discard();

@@ -1,6 +1,6 @@
 /** One vector a text, in ragged batches: each batch is a run of its own, in a turn of its own, and gone before the next. */
 
-import { callbackOf, optionsOf, signalOf } from '../checks/arguments.js';
+import { callbackOf, optionsOf, readArguments, signalOf } from '../checks/arguments.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
 import { promptText, recipeOf } from '../run/embedding.js';
@@ -29,9 +29,7 @@ const EMBED_TOKENS = 1024;
  */
 export async function embed(model, texts, options) {
   model.ending.check();
-  if (!Array.isArray(texts)) {
-    throw new QkvError('argument', 'embed: texts', { got: texts, want: 'an array of strings' });
-  }
+  const list = readArguments('embed', () => textsOf(texts));
   const { onProgress: given, signal: givenSignal, prompt, ...pooling } = optionsOf('embed', options, EMBED_OPTIONS);
   const onProgress = callbackOf('embed: onProgress', given);
   const signal = signalOf('embed', givenSignal);
@@ -41,12 +39,24 @@ export async function embed(model, texts, options) {
   return withCall([model.ending, core.ending], signal, async (call) => {
     /** @type {Float32Array[]} */
     const vectors = [];
-    while (vectors.length < texts.length) {
-      vectors.push(...(await embedSome(model, call, () => nextBatch(texts, vectors.length, limits, before), pooling)));
-      onProgress?.({ phase: 'embed', file: null, loaded: vectors.length, total: texts.length });
+    while (vectors.length < list.length) {
+      vectors.push(...(await embedSome(model, call, () => nextBatch(list, vectors.length, limits, before), pooling)));
+      call.tell(onProgress, { phase: 'embed', file: null, loaded: vectors.length, total: list.length });
     }
+    await call.told();
     return vectors;
   });
+}
+
+/**
+ * A copy, since the caller may change the array meanwhile.
+ * @param {unknown} texts
+ */
+function textsOf(texts) {
+  if (!Array.isArray(texts)) {
+    throw new QkvError('argument', 'embed: texts', { got: texts, want: 'an array of strings' });
+  }
+  return Array.from(texts, (text, at) => textOf(`embed: texts[${at}]`, text));
 }
 
 /**
@@ -100,7 +110,7 @@ function nextBatch(texts, from, limits, { text, skip }) {
   let tokens = 0;
   for (let at = from; at < texts.length && tokens < EMBED_TOKENS; at++) {
     const what = `embed: texts[${at}]`;
-    const sequence = encodeSome(what, limits, text + textOf(what, texts[at]));
+    const sequence = encodeSome(what, limits, text + texts[at]);
     const { length } = sequence.ids;
     if (length <= skip) {
       const want = `more than the ${skip} of the prompt, which this model does not pool`;

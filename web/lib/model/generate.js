@@ -64,8 +64,7 @@ export async function generateTokens({ prompt, room, limits, options, call, grow
     const isEnd = limits.stops.includes(id);
     const text = continuation.add(id, isEnd || index === room - 1);
     const { special } = continuation.tokens[index];
-    await onToken?.({ id, text, index, special });
-    call.check();
+    if (onToken) await call.wait(Promise.resolve(onToken({ id, text, index, special })));
     await growing.feed(id);
     if (!isEnd) continue;
     stopped = 'eos';

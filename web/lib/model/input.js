@@ -26,63 +26,82 @@ const WANTED_PROMPT = 'a string, [a, b] or {ids, typeIds}';
 const WANTED = 'a string, [a, b], {ids, typeIds} or {batch: [...]}';
 
 /**
+ * What was given, read at once, so that a caller may change it afterwards; texts are encoded later.
+ * @typedef {{ encode: () => Sequence[], isBatch: boolean }} ReadInput
+ */
+
+/**
  * @param {unknown} input
  * @param {InputLimits} limits
- * @returns {{ sequences: Sequence[], isBatch: boolean }}
+ * @returns {ReadInput}
  */
 export function readInput(input, limits) {
   if (!isPlainObject(input) || !('batch' in input)) {
-    return { sequences: [readSingle('forward', input, limits)], isBatch: false };
+    const encode = readSingle('forward', input, limits);
+    return { encode: () => [encode()], isBatch: false };
   }
   refuseOthers('forward: key beside batch', input, ['batch']);
   const { batch } = input;
   if (!Array.isArray(batch) || batch.length === 0) {
     throw new QkvError('argument', 'forward: batch', { got: batch, want: 'an array of one input or more' });
   }
-  const sequences = batch.map((single, sequence) => {
-    const read = readSingle(`forward: batch[${sequence}]`, single, limits);
-    return { ...read, tokens: read.tokens.map((token) => ({ ...token, sequence })) };
-  });
-  return { sequences, isBatch: true };
+  // Not map, which leaves out what an array has no value for.
+  const singles = Array.from(batch, (single, at) => readSingle(`forward: batch[${at}]`, single, limits));
+  const encode = () =>
+    singles.map((encodeSingle, sequence) => {
+      const read = encodeSingle();
+      return { ...read, tokens: read.tokens.map((token) => ({ ...token, sequence })) };
+    });
+  return { encode, isBatch: true };
 }
 
 /**
  * What generate goes on from.
  * @param {unknown} input
  * @param {InputLimits} limits
- * @returns {Prompt}
+ * @returns {() => Prompt}
  */
 export function readPrompt(input, limits) {
   if (isPlainObject(input) && 'batch' in input) {
     const fix = 'Call generate once for each text.';
     throw new QkvError('unsupported', 'generate: input with the key "batch"', { want: WANTED_PROMPT, fix });
   }
-  const sequence = readSingle('generate', input, limits);
+  const encode = readSingle('generate', input, limits);
+  const given = Array.isArray(input) ? input[1] : input;
+  const text = typeof given === 'string' ? given : '';
+  return () => ({ ...whole(encode()), text });
+}
+
+/** @param {Sequence} sequence */
+function whole(sequence) {
   if (sequence.truncated) {
     const { from, to } = sequence.truncated;
     const fix = 'Shorten the text: it would be cut at its end, where the new tokens come.';
     throw new QkvError('text', 'generate: tokens of the prompt', { got: from, want: `at most ${to}`, fix });
   }
-  const text = Array.isArray(input) ? input[1] : input;
-  return { ...sequence, text: typeof text === 'string' ? text : '' };
+  return sequence;
 }
 
 /**
  * @param {string} call for messages, with the place in a batch
  * @param {unknown} input
  * @param {InputLimits} limits
- * @returns {Sequence}
+ * @returns {() => Sequence}
  */
 function readSingle(call, input, limits) {
-  if (typeof input === 'string') return encodeSome(call, limits, input);
-  if (Array.isArray(input) && input.length === 2 && input.every((text) => typeof text === 'string')) {
-    return encodeSome(call, limits, input[0], input[1]);
+  if (typeof input === 'string') return () => encodeSome(call, limits, input);
+  if (Array.isArray(input) && input.length === 2) {
+    const [first, second] = input;
+    if (typeof first === 'string' && typeof second === 'string') return () => encodeSome(call, limits, first, second);
   }
   const want = call === 'forward' ? WANTED : WANTED_PROMPT;
   if (!isPlainObject(input)) {
     throw new QkvError('argument', `${call}: input`, { got: input === undefined ? 'nothing' : input, want });
   }
-  if ('ids' in input) return readIds(call, input, limits);
+  if ('ids' in input) {
+    const { ids, typeIds } = readIds(call, input, limits);
+    return () => ({ ids, typeIds, tokens: tokensOf(ids, typeIds, limits.tokenizer), truncated: null });
+  }
   for (const key of ['source', 'pixelValues', 'inputFeatures']) {
     if (key in input) throw new QkvError('unsupported', `${call}: input with the key "${key}"`, { want });
   }
@@ -135,9 +154,8 @@ export function encode({ tokenizer, segments }, text, pair) {
  * @param {string} call
  * @param {Record<string, unknown>} input
  * @param {InputLimits} limits
- * @returns {Sequence}
  */
-function readIds(call, input, { tokenizer, vocab, positions, segments }) {
+function readIds(call, input, { vocab, positions, segments }) {
   refuseOthers(`${call}: key of the input`, input, ['ids', 'typeIds']);
   const given = numbers(`${call}: ids`, input.ids);
   if (given.length === 0 || given.length > positions) {
@@ -150,7 +168,7 @@ function readIds(call, input, { tokenizer, vocab, positions, segments }) {
   }
   const lastType = Math.max(segments, 1) - 1;
   const typeIds = Int32Array.from(types, (type, index) => wholeNumber(`${call}: typeIds[${index}]`, type, 0, lastType));
-  return { ids, typeIds, tokens: tokensOf(ids, typeIds, tokenizer), truncated: null };
+  return { ids, typeIds };
 }
 
 /**

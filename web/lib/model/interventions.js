@@ -122,7 +122,8 @@ function added(what, value) {
   if (bad >= 0) {
     throw new QkvError('argument', `${what}: data[${bad}]`, { got: data[bad], want: 'a finite number or -Infinity' });
   }
-  return { data, shape };
+  // A copy: it is used when the call's turn comes.
+  return { data: data.slice(), shape };
 }
 
 /**

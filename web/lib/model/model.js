@@ -1,6 +1,6 @@
 /** A model in this thread, as api/model.js describes it: weights in wasm memory, and runs over them. */
 
-import { optionsOf, signalOf } from '../checks/arguments.js';
+import { optionsOf, readArguments, signalOf } from '../checks/arguments.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
 import { createRun } from '../run/run.js';
@@ -9,7 +9,7 @@ import { generateTokens, readGenerateOptions } from './generate.js';
 import { createGrowing } from './growing.js';
 import { encode, readInput, readPrompt, textOf } from './input.js';
 import { readInterventions } from './interventions.js';
-import { computeRun } from './pass.js';
+import { computeRun, inTurn } from './pass.js';
 import { createState } from './state.js';
 
 /** @typedef {import('../api/model.js').ForwardInput} ForwardInput */
@@ -19,6 +19,7 @@ import { createState } from './state.js';
 /** @typedef {import('../api/model.js').SingleInput} SingleInput */
 /** @typedef {import('../checks/calls.js').Call} Call */
 /** @typedef {import('../run/held_runs.js').HeldRun} HeldRun */
+/** @typedef {import('../run/new_run.js').RunRequest} RunRequest */
 /** @typedef {import('./generate.js').Generated} Generated */
 /** @typedef {import('./generate.js').ReadOptions} ReadOptions */
 /** @typedef {import('./input.js').Prompt} Prompt */
@@ -74,20 +75,31 @@ async function forward(model, input, options) {
   const given = optionsOf('forward', options, FORWARD_OPTIONS);
   const signal = signalOf('forward', given.signal);
   return withCall([model.ending, model.core.ending], signal, async (call) => {
-    const { sequences, isBatch } = readInput(input, model.limits);
-    const lengths = sequences.map(({ ids }) => ids.length);
-    const interventions = readInterventions(given, { ...model.info, lengths });
-    const request = /** @type {const} */ ({ call: 'forward', sequences, interventions, room: 0 });
-    return computeRun(
-      model,
-      call,
-      () => request,
-      (held, _, time) => {
-        const facts = { sequences, generated: null, isBatch, time };
-        return /** @type {Run<import('../api/model.js').IsBatch<Input>>} */ (finishedRun(model, held, facts));
-      },
+    const { prepare, isBatch } = readArguments('forward', () => {
+      const read = readInput(input, model.limits);
+      const isBatch = /** @type {import('../api/model.js').IsBatch<Input>} */ (read.isBatch);
+      return { prepare: prepareForward(model, read, given), isBatch };
+    });
+    return computeRun(model, call, prepare, (held, { sequences }, time) =>
+      finishedRun(model, held, { sequences, generated: null, isBatch, time }),
     );
   });
+}
+
+/**
+ * Texts become tokens when it is their turn, so that many calls at once do not keep the thread; but a mask is read at once, and
+ * its shape is that of the tokens.
+ * @param {ModelState} model
+ * @param {import('./input.js').ReadInput} read
+ * @param {ForwardOptions} options
+ * @returns {() => RunRequest}
+ */
+function prepareForward({ info }, { encode }, options) {
+  const hasMask = options.mask !== undefined && options.mask !== null;
+  const encoded = hasMask ? encode() : null;
+  const lengths = encoded?.map(({ ids }) => ids.length) ?? [];
+  const interventions = readInterventions(options, { ...info, lengths });
+  return () => ({ call: 'forward', sequences: encoded ?? encode(), interventions, room: 0 });
 }
 
 /**
@@ -105,8 +117,9 @@ async function generate(model, input, options) {
   }
   const given = readGenerateOptions(options, limits);
   return withCall([ending, core.ending], given.signal, async (call) => {
-    const prompt = readPrompt(input, { ...limits, positions: info.maxTokens });
+    const encodePrompt = readArguments('generate', () => readPrompt(input, { ...limits, positions: info.maxTokens }));
     try {
+      const prompt = await inTurn(model, call, async () => encodePrompt());
       return await goOn(model, call, prompt, given);
     } catch (error) {
       throw advised(error);
@@ -142,10 +155,9 @@ async function goOn(model, call, prompt, options) {
  * @param {HeldRun} held
  * @param {{ sequences: Sequence[], generated: Generated | null, isBatch: Batch, time: number }} facts
  */
-function finishedRun({ core, info, limits, runs }, held, { sequences, ...facts }) {
-  const run = createRun({ core, info, limits, sequences }, held, facts);
-  runs.releaseWith(run, held);
-  return run;
+function finishedRun(model, held, { sequences, ...facts }) {
+  const { core, info, limits } = model;
+  return createRun({ model, core, info, limits, sequences }, held, facts);
 }
 
 /**

@@ -20,12 +20,18 @@ import { createHeldRuns } from '../run/held_runs.js';
  */
 /** @typedef {ModelParts & { runs: HeldRuns, ending: Ending, release: () => void }} ModelState release: gives back all memory */
 
+/** Frees what a caller forgot to dispose; a backstop only, since collection may come late or never. */
+const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) => release());
+
 /**
+ * Each method of the model, and each run, knows this object: when it is collected nobody can use the weights any more.
  * @param {ModelParts} parts
  * @returns {ModelState}
  */
 export function createState(parts) {
-  return { ...parts, ...createMemory(parts.core, parts.pointer) };
+  const state = { ...parts, ...createMemory(parts.core, parts.pointer) };
+  forgotten.register(state, state.release, state.release);
+  return state;
 }
 
 /**
@@ -36,14 +42,12 @@ export function createState(parts) {
 function createMemory(core, pointer) {
   const ending = createEnding();
   const runs = createHeldRuns(core, pointer, ending);
-  return {
-    ending,
-    runs,
-    release() {
-      const error = new QkvError('disposed', 'This model was disposed', { fix: 'Load it again with loadModel.' });
-      if (!ending.end(error)) return;
-      runs.releaseAll();
-      if (core.isAlive()) core.call('qkv_model_free', pointer);
-    },
-  };
+  function release() {
+    const error = new QkvError('disposed', 'This model was disposed', { fix: 'Load it again with loadModel.' });
+    if (!ending.end(error)) return;
+    forgotten.unregister(release);
+    runs.releaseAll();
+    if (core.isAlive()) core.call('qkv_model_free', pointer);
+  }
+  return { ending, runs, release };
 }

@@ -52,15 +52,15 @@ const OPTIONS = ['embedDim', 'numHeads', 'numKvHeads', 'kDim', 'vDim', 'addZeroA
 /** @type {readonly (keyof ForwardOptions)[]} */
 const FORWARD_OPTIONS = ['keyPaddingMask', 'attnMask', 'causal', 'needWeights', 'averageWeights', 'emptyRows'];
 
+/** Frees the memory of layers that a caller forgot to dispose; a backstop only, since collection may come late or never. */
+const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) => release());
+
 export class MultiHeadAttention {
   /** @type {Core} */
   #core;
-  /** @type {{ q: Linear, k: Linear, v: Linear, out: Linear } | null} null once disposed */
-  #maps;
+  #held;
   /** @type {{ k: Float32Array, v: Float32Array } | null} */
   #extra = null;
-  /** @type {import('./pass.js').Pass | null} */
-  #pass = null;
   #addZeroAttn;
   #kDim;
   #vDim;
@@ -91,7 +91,8 @@ export class MultiHeadAttention {
     if (parameters.biasK && parameters.biasV) {
       this.#extra = { k: parameters.biasK.slice(), v: parameters.biasV.slice() };
     }
-    this.#maps = createMaps(this.#core, parameters);
+    this.#held = holdMemory(createMaps(this.#core, parameters));
+    forgotten.register(this, this.#held.release, this.#held.release);
   }
 
   /**
@@ -114,12 +115,11 @@ export class MultiHeadAttention {
     const edge = causal && places.keys > places.given ? offset : null;
     const mask = mergeMasks(FORWARD, given, edge, places);
 
-    this.#pass?.free();
-    this.#pass = null;
+    this.#held.setPass(null);
     const rules = { causal: causal && edge === null, offset, emptyNan };
     const largestInput = Math.max(query.data.length, key.data.length, value.data.length);
     const pass = createPass(this.#core, FORWARD, { ...places, needWeights, largestInput }, mask?.layout ?? null, rules);
-    this.#pass = pass;
+    this.#held.setPass(pass);
     if (mask) this.#writeMask(pass, mask);
     this.#project(maps, pass, query, key, value);
     pass.attend();
@@ -141,7 +141,7 @@ export class MultiHeadAttention {
   getStage(name, place) {
     this.#alive();
     const stage = oneOf(`${CALL}.getStage: name`, name, STAGES);
-    const pass = this.#pass;
+    const pass = this.#held.pass();
     if (!pass) throw new QkvError('state', `${CALL}.getStage: no forward pass yet`, { fix: 'Call forward first.' });
     const { head, sequence = 0 } = optionsOf(`${CALL}.getStage`, place, ['head', 'sequence']);
     if (pass.sizes.batch === 0) throw new QkvError('state', `${CALL}.getStage: the last forward pass had no sequences`);
@@ -158,10 +158,8 @@ export class MultiHeadAttention {
 
   /** Gives the memory back; a second call does nothing. */
   dispose() {
-    this.#pass?.free();
-    for (const map of Object.values(this.#maps ?? {})) map.free();
-    this.#pass = null;
-    this.#maps = null;
+    forgotten.unregister(this.#held.release);
+    this.#held.release();
   }
 
   [Symbol.dispose]() {
@@ -169,7 +167,8 @@ export class MultiHeadAttention {
   }
 
   #alive() {
-    if (this.#maps) return this.#maps;
+    const maps = this.#held.maps();
+    if (maps) return maps;
     throw new QkvError('disposed', `This ${CALL} was disposed`, { fix: 'Make a new one.' });
   }
 
@@ -289,6 +288,35 @@ export class MultiHeadAttention {
 }
 
 /** @typedef {ReturnType<typeof createLinear>} Linear */
+/** @typedef {import('./pass.js').Pass} Pass */
+
+/**
+ * The memory of a layer, apart from the layer: what gives it back when the layer is forgotten must not know the layer.
+ * @param {{ q: Linear, k: Linear, v: Linear, out: Linear }} made
+ */
+function holdMemory(made) {
+  /** @type {typeof made | null} */
+  let maps = made;
+  /** @type {Pass | null} */
+  let pass = null;
+
+  /** @param {Pass | null} next */
+  function setPass(next) {
+    pass?.free();
+    pass = next;
+  }
+
+  return {
+    maps: () => maps,
+    pass: () => pass,
+    setPass,
+    release() {
+      setPass(null);
+      for (const map of Object.values(maps ?? {})) map.free();
+      maps = null;
+    },
+  };
+}
 
 /**
  * All four or none.

@@ -14,6 +14,7 @@ import { newRun } from './new_run.js';
  * @property {number} bytes
  * @property {() => void} release gives the memory back; a second call does nothing
  * @property {() => void} check throws once the memory was given back, by this run or with its model
+ * @property {(owner: object) => void} releaseWith gives the memory back when this object is collected
  */
 
 /** Frees what a caller forgot to dispose; a backstop only, since collection may come late or never. */
@@ -46,17 +47,9 @@ export function createHeldRuns(core, model, ending) {
         if (releases.has(release)) return;
         throw new QkvError('disposed', 'This run was disposed', { fix: `Call model.${call} again.` });
       };
+      const releaseWith = (/** @type {object} */ owner) => forgotten.register(owner, release, release);
       releases.add(release);
-      return { run, bytes, release, check };
-    },
-
-    /**
-     * Gives the run's memory back when this object is collected.
-     * @param {object} owner
-     * @param {HeldRun} held
-     */
-    releaseWith(owner, { release }) {
-      forgotten.register(owner, release, release);
+      return { run, bytes, release, check, releaseWith };
     },
 
     releaseAll() {

@@ -2,7 +2,7 @@
  * for the methods of the same names, which api/run.js documents; they answer at once, and a run that was given up is
  * refused by whoever calls them. */
 
-import { oneOf, optionsOf, wholeNumber } from '../checks/arguments.js';
+import { oneOf, optionsOf, readArguments, wholeNumber } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
 import { embedSequence, recipeOf } from './embedding.js';
 import { likeliest } from './probabilities.js';
@@ -56,7 +56,7 @@ export function getWeights(run, layer, head, options) {
   const stage = oneOf('getWeights: stage', given.stage ?? 'weights', squares);
   wholeNumber('getWeights: layer', layer, 0, layers - 1);
   wholeNumber('getWeights: head', head, 0, heads - 1);
-  const [from, to] = windowOf(given.rows ?? [0, place.n], place.n);
+  const [from, to] = readArguments('getWeights', () => windowOf(given.rows ?? [0, place.n], place.n));
   const data = squareData(run, 'getWeights', stage, layer, head, place, [from, to]);
   return { rows: to - from, cols: place.n, data };
 }

@@ -1,25 +1,36 @@
-/** The client's side of a worker. Every request has an id and is settled exactly once: by its answer, by an abort, or,
- * when the worker dies, by an error; nothing stays pending. A connection is one worker's life: what a worker that was
+/** The client's side of a worker. Every request has an id and is settled exactly once: by its answer, by whatever ends its call
+ * early, or, when the worker dies, by an error; nothing stays pending. A connection is one worker's life: what a worker that was
  * given up still says is dropped with it. */
 
-import { QkvError, throwIfAborted } from '../checks/errors.js';
+import { createEnding } from '../checks/calls.js';
+import { errorText, QkvError } from '../checks/errors.js';
+import { createHeartbeat } from './heartbeat.js';
 import { spawnWorker } from './spawn.js';
 
 /** @typedef {import('../api/model.js').OnProgress} OnProgress */
+/** @typedef {import('../api/model.js').OnToken} OnToken */
+/** @typedef {import('../checks/calls.js').Call} Call */
 /** @typedef {import('./protocol.js').RunReply} RunReply */
 /** @typedef {import('./protocol.js').ToClient} ToClient */
-/** @typedef {import('../api/model.js').OnToken} OnToken */
-/** @typedef {{ signal?: AbortSignal, onProgress?: OnProgress, onToken?: OnToken, run?: number }} Extras */
+/**
+ * call: what can end the request early; its callbacks fail it
+ * @typedef {{ call: Call, onProgress?: OnProgress, onToken?: OnToken, run?: number | null }} Extras
+ */
 /**
  * @typedef {object} Pending
  * @property {(result: unknown) => void} resolve
- * @property {(error: Error) => void} reject
- * @property {OnProgress | undefined} onProgress
- * @property {OnToken | undefined} onToken
- * @property {Promise<void>} told settles when onToken has had all tokens that came
- * @property {boolean} isAborted rejected already; an answer is only awaited to know that the worker lives
+ * @property {(error: unknown) => void} reject
+ * @property {Teller} teller
+ * @property {boolean} isAbandoned nobody waits any more; an answer only says that the worker lives
  */
+/** @typedef {ReturnType<typeof createTeller>} Teller */
 /** @typedef {ReturnType<typeof connect>} Connection */
+/**
+ * @typedef {object} ConnectOptions
+ * @property {(error: QkvError) => void} onCrash
+ * @property {typeof spawnWorker} [spawn]
+ * @property {import('./heartbeat.js').Beat} [beat]
+ */
 
 /** Requests that are answered by a run. */
 const RUN_MAKERS = ['forward', 'generate'];
@@ -27,109 +38,103 @@ const RUN_MAKERS = ['forward', 'generate'];
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
 
-/**
- * One closure, because answers, aborts, failures and the end of the worker all settle the same pending requests.
- * @param {(error: QkvError) => void} onCrash
- */
-export function connect(onCrash) {
+const NEXT = 'Its runs are lost; the next call starts a new worker and loads the model again.';
+
+/** @param {ConnectOptions} options */
+export function connect({ onCrash, spawn = spawnWorker, beat }) {
   /** @type {Map<number, Pending>} */
   const pending = new Map();
+  const ending = createEnding();
   let lastId = 0;
   let isReady = false;
-  /** @type {QkvError | null} */
-  let ended = null;
 
-  const worker = spawnWorker({
+  const worker = spawn({
     onMessage: receive,
     onFailure(what, cause) {
-      const fix = isReady
-        ? 'Its runs are lost; the next call starts a new worker and loads the model again.'
-        : 'Use loadModel(source, { worker: false }) to compute in this thread.';
+      const fix = isReady ? NEXT : 'Use loadModel(source, { worker: false }) to compute in this thread.';
       crash(new QkvError(isReady ? 'crash' : 'worker', `The worker stopped (${what})`, { cause, fix }));
     },
+  });
+  const heartbeat = createHeartbeat({
+    ask: () => worker.port.postMessage({ ping: ++lastId }),
+    onSilence: (seconds) =>
+      crash(
+        new QkvError('timeout', `The worker has said nothing for ${seconds} seconds and was stopped`, { fix: NEXT }),
+      ),
+    beat,
   });
 
   /** @param {ToClient} message */
   function receive(message) {
+    heartbeat.heard();
     if ('ready' in message) {
       isReady = true;
       return;
     }
+    if ('pong' in message) return;
     const waiting = pending.get(message.id);
     if (!waiting) return;
-    if ('progress' in message) {
-      if (!waiting.isAborted) waiting.onProgress?.(message.progress);
-      return;
+    if ('progress' in message) waiting.teller.progress(message.progress);
+    else if ('token' in message) waiting.teller.token(message.token);
+    else if ('result' in message) settle(message.id).resolve(message.result);
+    else {
+      const error = QkvError.fromJSON(message.error);
+      settle(message.id).reject(error);
+      // After a trap the worker's instance is dead. One that has only lost a thread could go on, but says the same; a new
+      // worker has all threads as well.
+      if (error.code === 'crash') crash(error);
     }
-    if ('token' in message) {
-      tell(message.id, waiting, message.token);
-      return;
-    }
-    settle(message.id);
-    if ('result' in message) {
-      const { result } = message;
-      waiting.told.then(() => waiting.resolve(result));
-      return;
-    }
-    const error = QkvError.fromJSON(message.error);
-    waiting.reject(error);
-    // After a trap the worker's instance is dead. One that has only lost a thread could go on, but says the same; a new
-    // worker has all threads as well.
-    if (error.code === 'crash') crash(error);
   }
 
-  /** @param {number} id */
+  /** @param {number} id of a request that is pending */
   function settle(id) {
+    const waiting = /** @type {Pending} */ (pending.get(id));
     pending.delete(id);
-    if (pending.size === 0) worker.release();
+    if (pending.size === 0) {
+      worker.release();
+      heartbeat.stop();
+    }
+    return waiting;
   }
 
   /** @param {QkvError} error */
   function end(error) {
-    if (ended) return;
-    ended = error;
+    if (!ending.end(error)) return;
     worker.end();
-    for (const [id, { reject }] of pending) {
-      settle(id);
-      reject(error);
-    }
+    for (const id of [...pending.keys()]) settle(id).reject(error);
   }
 
   /** @param {QkvError} error */
   function crash(error) {
-    if (ended) return;
+    if (ending.hasEnded()) return;
     end(error);
     onCrash(error);
   }
 
   /**
-   * One token after the other, as without a worker: what the caller's function throws, or rejects, ends the call.
-   * @param {number} id
-   * @param {Pending} waiting
-   * @param {import('../api/model.js').NewToken} token
+   * @param {{ method: string, run: number | null, args: unknown[] }} asked
+   * @returns {number} the request's id
    */
-  function tell(id, waiting, token) {
-    waiting.told = waiting.told.then(async () => {
-      if (waiting.isAborted) return;
-      try {
-        await waiting.onToken?.(token);
-      } catch (error) {
-        abort(id, waiting, /** @type {Error} */ (error));
-      }
-    });
+  function post({ method, run, args }) {
+    const id = ++lastId;
+    try {
+      worker.port.postMessage({ id, method, run, args });
+    } catch (cause) {
+      // Functions, detached buffers, getters that throw: the argument is at fault, not the worker.
+      const what = `${method}: the arguments cannot go to a worker (${errorText(cause)})`;
+      throw new QkvError('argument', what, { cause });
+    }
+    return id;
   }
 
   /**
+   * Lets the worker know that nobody waits for a request. It answers all the same, or it hangs.
    * @param {number} id
-   * @param {Pending} waiting
-   * @param {Error} error
    */
-  function abort(id, waiting, error) {
-    if (waiting.isAborted) return;
-    waiting.isAborted = true;
-    waiting.reject(error);
-    // It may have been answered while onToken was still busy.
-    if (pending.get(id) !== waiting) return;
+  function abandon(id) {
+    const waiting = pending.get(id);
+    if (!waiting) return;
+    waiting.isAbandoned = true;
     worker.port.postMessage({ abort: id });
     const timer = setTimeout(() => {
       if (pending.get(id) === waiting) crash(new QkvError('timeout', 'The worker did not answer and was stopped'));
@@ -137,57 +142,91 @@ export function connect(onCrash) {
     if (typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
   }
 
-  return {
-    end,
-    isAlive: () => ended === null,
-
-    /**
-     * @param {string} method
-     * @param {unknown[]} args
-     * @param {Extras} [extras]
-     * @returns {Promise<unknown>}
-     */
-    request(method, args, { signal, onProgress, onToken, run } = {}) {
-      return new Promise((resolve, reject) => {
-        throwIfAborted(signal);
-        if (ended) throw ended;
-        const id = ++lastId;
-        try {
-          worker.port.postMessage({ id, method, run: run ?? null, args });
-        } catch (cause) {
-          // Functions, detached buffers and the like; the argument is at fault, not the worker.
-          const message = cause instanceof Error ? cause.message : String(cause);
-          throw new QkvError('argument', `${method}: the arguments cannot go to a worker (${message})`, { cause });
-        }
-        worker.hold();
-        /** @type {Pending} */
-        const waiting = {
-          resolve(result) {
-            signal?.removeEventListener('abort', onAbort);
-            // An aborted call may still have finished; nobody has its run.
-            if (waiting.isAborted && RUN_MAKERS.includes(method)) drop(/** @type {RunReply} */ (result).run);
-            resolve(result);
-          },
-          reject(error) {
-            signal?.removeEventListener('abort', onAbort);
-            reject(error);
-          },
-          onProgress,
-          onToken,
-          told: Promise.resolve(),
-          isAborted: false,
-        };
-        const onAbort = () => abort(id, waiting, new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));
-        signal?.addEventListener('abort', onAbort);
-        pending.set(id, waiting);
-      });
-    },
-
-    drop,
-  };
-
   /** @param {number} run */
   function drop(run) {
-    if (!ended) worker.port.postMessage({ id: ++lastId, method: 'dispose', run, args: [] });
+    if (!ending.hasEnded()) post({ method: 'dispose', run, args: [] });
   }
+
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @param {Extras} extras
+   * @returns {Promise<unknown>}
+   */
+  async function request(method, args, { call, onProgress, onToken, run = null }) {
+    call.check();
+    ending.check();
+    const id = post({ method, run, args });
+    worker.hold();
+    heartbeat.start();
+    const teller = createTeller(call, onProgress, onToken);
+    /** @type {Promise<unknown>} */
+    const answer = new Promise((resolve, reject) => {
+      pending.set(id, { resolve, reject, teller, isAbandoned: false });
+    });
+    try {
+      const result = await call.wait(answer);
+      await teller.told();
+      return result;
+    } catch (error) {
+      abandon(id);
+      // An abandoned call may still have finished, or may finish yet; nobody has its run.
+      if (RUN_MAKERS.includes(method)) {
+        answer.then(
+          (result) => drop(/** @type {RunReply} */ (result).run),
+          () => {},
+        );
+      }
+      throw error;
+    }
+  }
+
+  return { end, drop, request, isAlive: () => !ending.hasEnded() };
+}
+
+/**
+ * Tells the caller's functions what the worker says, as it would be without a worker: what they throw, or reject, ends the
+ * call.
+ * @param {Call} call
+ * @param {OnProgress | undefined} onProgress
+ * @param {OnToken | undefined} onToken
+ */
+function createTeller(call, onProgress, onToken) {
+  /** One token after the other. */
+  let tokens = Promise.resolve();
+  let isOver = false;
+  const fail = (/** @type {unknown} */ error) => {
+    isOver = true;
+    call.fail(error);
+  };
+  return {
+    /** @param {import('../api/model.js').Progress} progress */
+    progress(progress) {
+      if (isOver) return;
+      try {
+        call.tell(onProgress, progress);
+      } catch {
+        // The call has ended with it.
+        isOver = true;
+      }
+    },
+
+    /** @param {import('../api/model.js').NewToken} token */
+    token(token) {
+      if (!onToken) return;
+      tokens = tokens
+        .then(async () => {
+          if (isOver) return;
+          call.check();
+          await onToken(token);
+        })
+        .catch(fail);
+    },
+
+    /** Comes back when the functions have had all of it. */
+    async told() {
+      await call.wait(tokens);
+      await call.told();
+    },
+  };
 }

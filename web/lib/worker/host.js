@@ -44,6 +44,10 @@ function createDispatch(send) {
   send({ ready: true }, []);
 
   return (message) => {
+    if ('ping' in message) {
+      send({ pong: message.ping }, []);
+      return;
+    }
     if ('abort' in message) {
       running.get(message.abort)?.abort();
       return;

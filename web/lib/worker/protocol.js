@@ -1,7 +1,7 @@
 /** The messages between client.js and host.js, as types, and what both sides do to values before they cross. One worker
  * holds one model; runs are known by number. */
 
-import { QkvError } from '../checks/errors.js';
+import { errorText, QkvError } from '../checks/errors.js';
 
 /** @typedef {import('../checks/errors.js').PlainError} PlainError */
 /**
@@ -9,13 +9,15 @@ import { QkvError } from '../checks/errors.js';
  * @typedef {{ id: number, method: string, run: number | null, args: unknown[] }} Request
  */
 /** @typedef {{ abort: number }} Abort cancels the request of that id; it is still answered */
+/** @typedef {{ ping: number }} Ping is answered as soon as the worker looks up from its work */
+/** @typedef {{ pong: number }} Pong */
 /** @typedef {{ ready: true }} Ready the worker's script has started */
 /** @typedef {{ id: number, progress: import('../api/model.js').Progress }} ProgressReply */
 /** @typedef {{ id: number, token: import('../api/model.js').NewToken }} TokenReply */
 /** @typedef {{ id: number, result: unknown }} ResultReply */
 /** @typedef {{ id: number, error: PlainError }} ErrorReply */
-/** @typedef {Request | Abort} ToHost */
-/** @typedef {Ready | ProgressReply | TokenReply | ResultReply | ErrorReply} ToClient */
+/** @typedef {Request | Abort | Ping} ToHost */
+/** @typedef {Ready | Pong | ProgressReply | TokenReply | ResultReply | ErrorReply} ToClient */
 /**
  * The argument of the first request, `load`.
  * @typedef {object} LoadRequest
@@ -65,11 +67,12 @@ export function buffersOf(value) {
 }
 
 /**
+ * Only the engine says that it crashed: an ordinary exception, which is a fault of ours, fails one call and nothing else.
  * @param {unknown} error
  * @returns {PlainError}
  */
 export function toPlainError(error) {
   if (error instanceof QkvError) return error.toJSON();
-  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  return new QkvError('crash', `The worker failed (${message})`).toJSON();
+  const name = error instanceof Error ? error.name : 'exception';
+  return new QkvError('internal', `The worker failed in this call (${name}: ${errorText(error)})`).toJSON();
 }
