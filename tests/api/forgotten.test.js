@@ -14,8 +14,8 @@ function report(body) {
   const script = `
     const { init, loadModel, MultiHeadAttention } = await import('qkv');
     const folder = ${JSON.stringify(TINY_FOLDER)};
-    const collected = async (condition) => {
-      for (let i = 0; i < 200 && !condition(); i++) {
+    const collected = async (condition, most = 200) => {
+      for (let i = 0; i < most && !condition(); i++) {
         await new Promise((go) => setTimeout(go, 10));
         gc();
       }
@@ -48,10 +48,17 @@ test('a run, a method or a call under way keeps its model', () => {
     const forward = await (async () => (await loadModel(folder, { engine })).forward)();
     const getWeights = await (async () => (await (await loadModel(folder, { engine })).forward({ ids: [1] })).getWeights)();
     const used = engine.memory().used;
-    await collected(() => engine.memory().used !== used);
+    await collected(() => engine.memory().used !== used, 20);
     const rows = (await run.getWeights(1, 1)).rows;
-    report([engine.memory().used === used, rows, (await getWeights(0, 0)).rows, (await forward({ ids: [1, 2] })).lengths]);`);
-  assert.deepEqual(result, [true, 3, 1, [2]]);
+    const isHeld = engine.memory().used === used;
+    const others = [(await getWeights(0, 0)).rows, (await forward({ ids: [1, 2] })).lengths];
+    // A run that is disposed of keeps its model no longer.
+    const now = engine.memory().used;
+    run.dispose();
+    const ofRun = now - engine.memory().used;
+    const isFreed = await collected(() => now - engine.memory().used > ofRun);
+    report([isHeld, rows, others, isFreed]);`);
+  assert.deepEqual(result, [true, 3, [1, [2]], true]);
 });
 
 test('layers of MultiHeadAttention that nobody disposed are freed when they are collected', () => {

@@ -2,6 +2,8 @@
  * token, the next batch of texts) lines up again behind the others. What waits holds no memory of the engine. And the thread
  * is let go after each slice of work, whoever did it: however many calls there are, timers and events get their turn. */
 
+import { createLine } from './line.js';
+
 /** @typedef {import('../checks/calls.js').Call} Call */
 /** @typedef {() => Promise<void>} Pause lets other work of this thread go first */
 /** @typedef {ReturnType<typeof createTurns>} Turns */
@@ -11,9 +13,7 @@ const LONGEST_SLICE = 4;
 
 /** @param {() => number} [now] in milliseconds */
 export function createTurns(now = () => performance.now()) {
-  /** Those in line, the first one first. @type {Set<() => void>} */
-  const line = new Set();
-  let isTaken = false;
+  const line = createLine(1);
   /** When this slice of work began. */
   let start = 0;
   /** Whether the thread has been ours since then. */
@@ -30,33 +30,6 @@ export function createTurns(now = () => performance.now()) {
     pause().then(() => {
       isOurs = false;
     });
-  }
-
-  /** @param {Call} call */
-  async function take(call) {
-    if (!isTaken) {
-      isTaken = true;
-      return;
-    }
-    /** @type {() => void} */
-    let go = () => {};
-    const turn = /** @type {Promise<void>} */ (new Promise((resolve) => (go = resolve)));
-    line.add(go);
-    try {
-      await call.wait(turn);
-    } catch (error) {
-      // It may have come to its turn and to its end at once.
-      if (!line.delete(go)) pass();
-      throw error;
-    }
-  }
-
-  /** The turn goes to the next in line. */
-  function pass() {
-    const [next] = line;
-    line.delete(next);
-    if (next) next();
-    else isTaken = false;
   }
 
   /**
@@ -80,17 +53,17 @@ export function createTurns(now = () => performance.now()) {
      * @param {() => Promise<T>} work
      */
     async during(call, pause, work) {
-      await take(call);
+      await line.enter(call);
       try {
         await rest(call, pause);
         call.check();
         return await work();
       } finally {
-        pass();
+        line.leave();
       }
     },
 
     /** How many are in line. */
-    waiting: () => line.size,
+    waiting: line.length,
   };
 }

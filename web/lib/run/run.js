@@ -14,7 +14,7 @@ import { embeddings, getStage, getWeights, hidden, logits, nextTokens, overview 
 /**
  * No class: nothing of it can be changed from outside, and its methods can be passed on without the object.
  * @template {boolean} Batch
- * @param {Omit<Readable, 'pointer'> & { model: object }} readable model: kept, with its weights, as long as the run is in use
+ * @param {Omit<Readable, 'pointer'> & { model: object | null }} readable model: kept, with its weights, as long as the run is in use
  * @param {HeldRun} held the run's memory
  * @param {{ generated: Generated | null, isBatch: Batch, time: number }} facts generated: what generate added, where it made
  * the run
@@ -26,6 +26,11 @@ export function createRun(readable, held, { generated, isBatch, time }) {
   // This object and not what the caller gets: each method knows it.
   held.releaseWith(run);
   const lengths = sequences.map(({ ids }) => ids.length);
+
+  function dispose() {
+    held.release();
+    run.model = null;
+  }
 
   /**
    * @template T
@@ -71,7 +76,7 @@ export function createRun(readable, held, { generated, isBatch, time }) {
       held.check();
       return nextTokens(run, k, options);
     },
-    dispose: held.release,
-    [Symbol.dispose]: held.release,
+    dispose,
+    [Symbol.dispose]: dispose,
   };
 }

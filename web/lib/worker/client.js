@@ -4,6 +4,7 @@
 
 import { createEnding } from '../checks/calls.js';
 import { errorText, QkvError } from '../checks/errors.js';
+import { createLine } from '../engine/line.js';
 import { createHeartbeat } from './heartbeat.js';
 import { spawnWorker } from './spawn.js';
 
@@ -35,6 +36,13 @@ import { spawnWorker } from './spawn.js';
 /** Requests that are answered by a run. */
 const RUN_MAKERS = ['forward', 'generate'];
 
+/**
+ * Requests of which only so many are with the worker at once: it computes one after the other, and thousands of answers in a row
+ * would keep the caller's thread. Texts that are written are no part of it, for they take turns.
+ */
+const IN_LINE = ['forward', 'embed', 'tokenize'];
+const MOST_AT_ONCE = 16;
+
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
 
@@ -45,6 +53,7 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
   /** @type {Map<number, Pending>} */
   const pending = new Map();
   const ending = createEnding();
+  const line = createLine(MOST_AT_ONCE);
   let lastId = 0;
   let isReady = false;
 
@@ -101,6 +110,7 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
   function end(error) {
     if (!ending.end(error)) return;
     worker.end();
+    line.end(error);
     for (const id of [...pending.keys()]) settle(id).reject(error);
   }
 
@@ -153,9 +163,30 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
    * @param {Extras} extras
    * @returns {Promise<unknown>}
    */
-  async function request(method, args, { call, onProgress, onToken, run = null }) {
-    call.check();
+  async function request(method, args, extras) {
+    extras.call.check();
     ending.check();
+    if (!IN_LINE.includes(method)) return exchange(method, args, extras, () => {});
+    await line.enter(extras.call);
+    let isInside = true;
+    const leave = () => {
+      if (isInside) line.leave();
+      isInside = false;
+    };
+    try {
+      return await exchange(method, args, extras, leave);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @param {Extras} extras
+   * @param {() => void} onAnswer
+   */
+  async function exchange(method, args, { call, onProgress, onToken, run = null }, onAnswer) {
     const id = post({ method, run, args });
     worker.hold();
     heartbeat.start();
@@ -166,6 +197,7 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
     });
     try {
       const result = await call.wait(answer);
+      onAnswer();
       await teller.told();
       return result;
     } catch (error) {

@@ -32,7 +32,7 @@ import { createWorkers } from './workers.js';
  * @property {Ending | null} [ending]
  */
 /** @typedef {{ workers: Workers }} RemoteModel what each method and each run knows */
-/** @typedef {{ model: RemoteModel, connection: Connection, number: number, isDisposed: boolean }} RemoteRun */
+/** @typedef {{ model: RemoteModel | null, connection: Connection, number: number }} RemoteRun model: null once disposed */
 
 /** Frees runs, and ends the workers of models, that a caller forgot; a backstop only. */
 const forgotten = new FinalizationRegistry((/** @type {() => void} */ release) => release());
@@ -136,7 +136,7 @@ async function askForRun(model, method, args, extras) {
  */
 function createRemoteRun(model, { run: number, ...facts }, connection) {
   /** @type {RemoteRun} */
-  const run = { model, connection, number, isDisposed: false };
+  const run = { model, connection, number };
   forgotten.register(run, dropper(connection, number), run);
   const dispose = () => disposeRun(run);
   return {
@@ -167,8 +167,8 @@ const dropper = (connection, number) => () => connection.drop(number);
  * @param {unknown[]} args
  * @returns {Promise<T>}
  */
-async function askRun({ model, connection, number, isDisposed }, method, args) {
-  if (isDisposed) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
+async function askRun({ model, connection, number }, method, args) {
+  if (!model) throw new QkvError('disposed', 'This run was disposed', { fix: 'Call model.forward again.' });
   return withCall([model.workers.ending], undefined, async (call) => {
     return /** @type {T} */ (await connection.request(method, args, { call, run: number }));
   });
@@ -176,8 +176,8 @@ async function askRun({ model, connection, number, isDisposed }, method, args) {
 
 /** @param {RemoteRun} run */
 function disposeRun(run) {
-  if (run.isDisposed) return;
-  run.isDisposed = true;
+  if (!run.model) return;
+  run.model = null;
   forgotten.unregister(run);
   run.connection.drop(run.number);
 }
