@@ -106,8 +106,7 @@ export function embeddingInfo(plan, { width, maxTokens }) {
  * @returns {string}
  */
 export function promptText({ prompts, defaultPrompt }, prompt) {
-  const asked = prompt === undefined ? defaultPrompt : prompt;
-  if (asked === null) return '';
+  const asked = prompt === undefined ? (defaultPrompt ?? '') : prompt;
   if (typeof asked !== 'string') {
     throw new QkvError('argument', 'embed: prompt', { got: asked, want: 'the name of a prompt, or its text' });
   }

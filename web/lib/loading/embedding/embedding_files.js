@@ -135,14 +135,24 @@ async function readTransformer(files, [first]) {
   }
   const lowerCase = keys?.flag('do_lower_case', false) ?? false;
   const read = { lowerCase, maxTokens: ownLimit(keys) ?? (await tokenizerLimit(files)) };
-  const task = keys?.text('transformer_task', null) ?? 'feature-extraction';
-  const output = keys?.text('module_output_name', null) ?? 'token_embeddings';
-  if (task === 'feature-extraction' && output === 'token_embeddings') return { read };
-  const [key, got, want] =
-    output === 'token_embeddings'
-      ? ['transformer_task', task, 'feature-extraction']
-      : ['module_output_name', output, 'token_embeddings'];
-  return { read, refusal: refusalOf({ what: `${keys?.label}: ${key}`, got, want }) };
+  return { read, refusal: keys ? otherUse(keys) : undefined };
+}
+
+/** The model may be used for something else than its last hidden states of plain texts. @param {Keys} keys */
+function otherUse(keys) {
+  const modality = keys.object('modality_config');
+  const text = modality === null ? { method: 'forward' } : modality.text;
+  const { method = null, method_output_name: name = 'last_hidden_state' } = Object(text);
+  const found = [
+    ['transformer_task', keys.text('transformer_task', null) ?? 'feature-extraction', 'feature-extraction'],
+    ['module_output_name', keys.text('module_output_name', null) ?? 'token_embeddings', 'token_embeddings'],
+    ['modality_config', modality && 'message' in modality ? 'message' : 'text', 'text'],
+    ['modality_config.text.method', method, 'forward'],
+    ['modality_config.text.method_output_name', name, 'last_hidden_state'],
+  ].find(([, got, want]) => got !== want);
+  if (found === undefined) return undefined;
+  const [key, got, want] = found;
+  return refusalOf({ what: `${keys.label}: ${key}`, got, want });
 }
 
 /** @param {Module} first @returns {Refusal | null} */
@@ -153,11 +163,12 @@ function wrongFirst(first) {
   return { what: `${first.what}: path`, got: first.path, want, fix: `Load the folder ${first.path} instead.` };
 }
 
-/** @param {Keys | null} keys @returns {number | null} */
+/** The more particular counts. @param {Keys | null} keys @returns {number | null} */
 function ownLimit(keys) {
-  const inner = keys?.object('processor_kwargs') ?? keys?.object('tokenizer_args');
-  const particular = keys && inner && keysOf(inner, `${keys.label}: processor_kwargs`).limit('model_max_length');
-  return particular ?? keys?.count('max_seq_length', null) ?? null;
+  if (keys === null) return null;
+  const call = keys.inner('processing_kwargs')?.inner('text')?.limit('max_length');
+  const tokenizer = (keys.inner('processor_kwargs') ?? keys.inner('tokenizer_args'))?.limit('model_max_length');
+  return call ?? tokenizer ?? keys.count('max_seq_length', null);
 }
 
 /** @param {FolderReader} files @returns {Promise<number | null>} */

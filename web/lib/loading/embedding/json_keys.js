@@ -3,13 +3,33 @@
 import { QkvError } from '../../checks/errors.js';
 import { isObject } from '../../formats/json.js';
 
-/** @typedef {ReturnType<typeof keysOf>} Keys */
+/**
+ * @typedef {object} Keys
+ * @property {string} label
+ * @property {boolean} isEmpty
+ * @property {(key: string, want: string) => QkvError} wrong
+ * @property {(key: string) => boolean} has
+ * @property {(key: string) => unknown} any
+ * @property {(key: string, missing: boolean) => boolean} flag
+ * @property {<T extends number | null | undefined>(key: string, missing: T) => number | T} count a whole number above 0
+ * @property {(key: string) => number | null} limit may be larger than any text: 1e30 stands for none
+ * @property {<T extends string | null>(key: string, missing: T) => string | T} text
+ * @property {(key: string) => { [key: string]: unknown } | null} object
+ * @property {(key: string) => Keys | null} inner the keys of an object in it
+ */
 
 /**
  * @param {{ [key: string]: unknown }} object
  * @param {string} label the file, for messages
+ * @returns {Keys}
  */
 export function keysOf(object, label) {
+  /** @param {string} key */
+  const objectAt = (key) => {
+    const value = /** @type {import('../../formats/json.js').JsonValue} */ (object[key] ?? null);
+    if (value === null || isObject(value)) return value;
+    throw wrong(key, 'an object');
+  };
   /** @param {string} key @param {string} want */
   const wrong = (key, want) =>
     new QkvError('format', `${label}: ${key}`, { got: object[key] === undefined ? 'nothing' : object[key], want });
@@ -17,19 +37,15 @@ export function keysOf(object, label) {
     label,
     isEmpty: Object.keys(object).length === 0,
     wrong,
-    /** @param {string} key */
     has: (key) => object[key] !== undefined,
-    /** @param {string} key @returns {unknown} */
     any: (key) => object[key],
 
-    /** @param {string} key @param {boolean} missing @returns {boolean} */
     flag(key, missing) {
       const value = object[key] ?? missing;
       if (typeof value === 'boolean') return value;
       throw wrong(key, 'true or false');
     },
 
-    /** A whole number above 0. @template {number | null | undefined} T @param {string} key @param {T} missing @returns {number | T} */
     count(key, missing) {
       const value = object[key] ?? missing;
       if (value === missing && missing !== undefined) return missing;
@@ -37,7 +53,6 @@ export function keysOf(object, label) {
       throw wrong(key, 'a whole number above 0');
     },
 
-    /** A limit, which may be larger than any text: 1e30 stands for none. @param {string} key @returns {number | null} */
     limit(key) {
       const value = object[key] ?? null;
       if (value === null) return null;
@@ -45,21 +60,17 @@ export function keysOf(object, label) {
       throw wrong(key, 'a number above 0');
     },
 
-    /** @template {string | null} T @param {string} key @param {T} missing @returns {string | T} */
     text(key, missing) {
       const value = object[key] ?? missing;
-      if (typeof value === 'string' || value === missing) return /** @type {string | T} */ (value);
+      if (typeof value === 'string' || value === missing) return /** @type {string} */ (value);
       throw wrong(key, 'a text');
     },
 
-    /** @param {string} key @returns {{ [key: string]: unknown } | null} */
-    object(key) {
-      const value = object[key] ?? null;
-      if (value === null) return null;
-      if (isObject(/** @type {import('../../formats/json.js').JsonValue} */ (value))) {
-        return /** @type {{ [key: string]: unknown }} */ (value);
-      }
-      throw wrong(key, 'an object');
+    object: objectAt,
+
+    inner(key) {
+      const value = objectAt(key);
+      return value && keysOf(value, `${label}: ${key}`);
     },
   };
 }
