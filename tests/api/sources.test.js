@@ -13,6 +13,8 @@ import { TINY_FOLDER, tinyConfig, tinyFiles } from './tiny_model.js';
 
 const files = tinyFiles();
 const weights = files['model.safetensors'];
+/** What a slow server sends at once. */
+const SLOW_BYTES = 5000;
 const gguf = llamaFile();
 const MANY = 64;
 /** @type {Promise<boolean> | null} of the last answer that was too long */
@@ -36,7 +38,7 @@ const FOLDERS = {
   lfs: (response) => response.end('version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 78224\n'),
   slow: (response) => {
     response.writeHead(200, { 'content-length': weights.length });
-    response.write(weights.subarray(0, 5000));
+    response.write(weights.subarray(0, SLOW_BYTES));
   },
   zipped: (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(weights)),
   endless: (response) => sendTooMuch(response, weights),
@@ -146,8 +148,16 @@ test('a download that breaks off is a network or format error, and the next one 
 
 test('a download can be cancelled while it waits for more', async () => {
   const controller = new AbortController();
-  setTimeout(() => controller.abort(), 100);
-  await assert.rejects(loadModel(`${base}/slow`, { signal: controller.signal }), qkvError('aborted'));
+  /** @type {number[]} */
+  const seen = [];
+  const onProgress = (/** @type {import('qkv').Progress} */ { loaded }) => {
+    seen.push(loaded);
+    // All that comes has come: from here on it waits.
+    if (loaded === SLOW_BYTES) setTimeout(() => controller.abort());
+  };
+  const waiting = loadModel(`${base}/slow`, { signal: controller.signal, onProgress });
+  await assert.rejects(waiting, qkvError('aborted'));
+  assert.equal(seen.at(-1), SLOW_BYTES);
 });
 
 test('weights that do not belong to config.json are refused by shape, by name and by number', async () => {

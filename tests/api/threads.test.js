@@ -389,7 +389,7 @@ test('a process with parked threads ends by itself', () => {
     const model = await loadModel(${JSON.stringify(inTree('tests/golden/tiny/bert'))}, { engine });
     await model.forward({ ids: [1, 2, 3] });
     console.log(engine.info.threads);`;
-  const options = { encoding: /** @type {const} */ ('utf8'), timeout: 60_000, cwd: inTree('.') };
+  const options = { encoding: /** @type {const} */ ('utf8'), timeout: 300_000, cwd: inTree('.') };
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
   assert.deepEqual([status, stdout, stderr], [0, '3\n', '']);
 });

@@ -7,7 +7,8 @@ import { inTree } from './golden.js';
 
 const ENGINES = 4;
 /** Rounds of collecting: a thread that was ended lets go only when it is gone. */
-const ROUNDS = 40;
+/** So many only where the memory is held for good. */
+const ROUNDS = 2000;
 
 /**
  * A process that makes engines and tells how many of their memories are still held when it has collected garbage.

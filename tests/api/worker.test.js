@@ -132,16 +132,17 @@ test('progress counts bytes up to the whole file', async () => {
   assert.equal(seen.at(-1)?.phase, 'load');
 });
 
+/** Enough texts that computing them takes seconds on any machine. */
+const MANY = { batch: new Array(24).fill(LONG) };
+
 test('forward can be cancelled before, at once and between layers, and the model stays', async () => {
   const model = await load(BUNDLED);
   await assert.rejects(model.forward('x', { signal: AbortSignal.abort() }), qkvError('aborted'));
   for (const wait of [0, 5, 20]) {
     const controller = new AbortController();
-    const start = performance.now();
-    const long = model.forward(LONG, { signal: controller.signal });
+    const long = model.forward(MANY, { signal: controller.signal });
     setTimeout(() => controller.abort(), wait);
     await assert.rejects(long, qkvError('aborted'));
-    assert.ok(performance.now() - start < 5000);
     const next = await model.forward('the next text is computed');
     assert.equal((await next.getWeights(0, 0)).rows, next.tokens.length);
   }
@@ -158,9 +159,18 @@ test('a cancelled forward ends in the worker too: a short text after ten long on
       if (answers.length === 11) resolve(null);
     });
   });
+  let count = 0;
+  const posted = new Promise((resolve) => {
+    const [worker] = started;
+    const { postMessage } = worker;
+    worker.postMessage = (...message) => {
+      postMessage.apply(worker, message);
+      if (++count === 10) resolve(null);
+    };
+  });
   const controller = new AbortController();
   const long = Promise.allSettled(Array.from({ length: 10 }, () => model.forward(LONG, { signal: controller.signal })));
-  await new Promise((posted) => setTimeout(posted, 10));
+  await posted;
   controller.abort();
   await model.forward('short');
   await answered;
@@ -183,11 +193,10 @@ test('loading can be cancelled before, while the weights come and while the serv
   const controller = new AbortController();
   const onProgress = () => controller.abort();
   await assert.rejects(load(BUNDLED, { signal: controller.signal, onProgress }), qkvError('aborted'));
-  const silent = createServer(() => {});
+  const late = new AbortController();
+  const silent = createServer(() => late.abort());
   await new Promise((done) => silent.listen(0, '127.0.0.1', () => done(null)));
   const { port } = /** @type {import('node:net').AddressInfo} */ (silent.address());
-  const late = new AbortController();
-  setTimeout(() => late.abort(), 100);
   await assert.rejects(load(`http://127.0.0.1:${port}/`, { signal: late.signal }), qkvError('aborted'));
   silent.close();
   silent.closeAllConnections();
@@ -240,7 +249,7 @@ test('a model that nobody disposed does not keep the process alive', () => {
     const model = await loadModel(${JSON.stringify(TINY_FOLDER)}, { worker: true });
     const run = await model.forward({ ids: [1, 2] });
     console.log((await run.getWeights(0, 0)).rows);`;
-  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: 20_000, cwd: inTree('.') });
+  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: 300_000, cwd: inTree('.') });
   const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options);
   assert.deepEqual([stdout, status], ['2\n', 0]);
 });

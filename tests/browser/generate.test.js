@@ -68,11 +68,17 @@ async function set(page, name, value) {
 
 /** Generates to the end. @param {Page} page @returns {Promise<string>} the new text */
 async function generate(page) {
+  await page.evaluate(() => Object.assign(globalThis, { runBefore: globalThis.qkv?.run }));
   await page.getByRole('button', { name: 'Generate' }).click();
   await page
     .getByText(/new tokens/)
     .first()
-    .waitFor({ timeout: 30_000 });
+    .waitFor();
+  // The text is complete before the picture is.
+  await page.waitForFunction(() => {
+    const { qkv, runBefore } = /** @type {any} */ (globalThis);
+    return qkv.run !== runBefore && qkv.run.tokens.length > qkv.run.promptTokens;
+  });
   return (await page.locator('.stream-text b').textContent()) ?? '';
 }
 
@@ -150,6 +156,7 @@ test('a masked language model says what fits in the gap, and a click fills it', 
     (wanted) => document.querySelector('textarea')?.value === wanted,
     `the ${truth[at].text} sat`,
   );
+  await drawnText(page, `the ${truth[at].text} sat`);
   await page.getByLabel('From (query)').selectOption('1');
   await page.getByRole('heading', { name: 'What fits in place of the' }).waitFor();
   await assertBars(page, 1);
@@ -196,7 +203,7 @@ test('generated tokens are part of every head, marked as new, the same for the s
   );
   await page.getByRole('button', { name: 'Lines', exact: true }).click();
   assert.equal(await page.locator('[data-side=row] .lines-token[data-new]').count(), wanted.ids.length - wanted.prompt);
-  assert.match(page.url(), /tokens=9&temp=1\.2&topk=30&topp=0\.9&seed=7/);
+  await page.waitForURL(/tokens=9&temp=1\.2&topk=30&topp=0\.9&seed=7/);
   assert.doesNotMatch(decodeURIComponent(page.url()), new RegExp(`text=the\\+cat${first}`));
   assert.equal(await generate(page), first);
   await set(page, 'Seed', '8');

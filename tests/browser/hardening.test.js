@@ -86,7 +86,7 @@ for (const [what, files, answer, said] of FAILURES) {
   test(`${what}: one clear sentence, and trying again works`, async () => {
     const { page } = await browser.visit({ ready: false, prepare: (page) => page.route(files, answer) });
     const alert = page.getByRole('alert');
-    await alert.waitFor({ timeout: 20_000 });
+    await alert.waitFor();
     const sentence = (await alert.textContent()) ?? '';
     assert.match(sentence, said);
     assert.ok(sentence.length < 400, sentence);
@@ -105,7 +105,7 @@ test('weights that end too early: one clear sentence, page alive', async () => {
       await route.fulfill({ status: 200, contentType: 'application/octet-stream', body: whole.subarray(0, 2_000_000) });
     });
   const { page } = await browser.visit({ ready: false, prepare });
-  await page.getByRole('alert').waitFor({ timeout: 20_000 });
+  await page.getByRole('alert').waitFor();
   assert.match((await page.getByRole('alert').textContent()) ?? '', /^model\.safetensors is cut short/);
   await page.unroute('**/model.safetensors');
   await page.getByRole('button', { name: 'Try again' }).click();
@@ -145,7 +145,7 @@ test('a model folder from the disk is loaded without any request', async () => {
   await page.getByRole('button', { name: /MiniLM/ }).click();
   await page.locator('#model-dialog input[type=file]').first().setInputFiles(join(PAGE_FOLDER, 'models/minilm'));
   await page.getByRole('button', { name: 'Load', exact: true }).click();
-  await page.getByRole('button', { name: /^minilm/ }).waitFor({ timeout: 60_000 });
+  await page.getByRole('button', { name: /^minilm/ }).waitFor();
   await runOf(page);
   assert.match((await statusOf(page)) ?? '', /^it → animal/);
   const asked = requests.slice(before).filter((url) => url.includes('/models/'));
@@ -182,7 +182,7 @@ test('a failure is told in the language of the page; the words of the library ar
     page.route('**/model.safetensors', (route) => route.fulfill({ status: 503, body: 'no' }));
   const { page } = await browser.visit({ ready: false, locale: 'zh-CN', prepare });
   const alert = page.getByRole('alert');
-  await alert.waitFor({ timeout: 20_000 });
+  await alert.waitFor();
   assert.equal(await alert.textContent(), '服务器没有送来 model.safetensors，而是回答 503。');
   const detail = page.locator('.load [lang=en]');
   assert.equal(await detail.isVisible(), false);
@@ -193,8 +193,19 @@ test('a failure is told in the language of the page; the words of the library ar
 });
 
 test('until the first picture there is a sign of what is to come', async () => {
-  const { page } = await browser.visit({ ready: false });
+  /** @type {(value: null) => void} */
+  let go = () => {};
+  const held = new Promise((resolve) => {
+    go = resolve;
+  });
+  const prepare = (/** @type {import('playwright-core').Page} */ page) =>
+    page.route('**/model.safetensors', async (route) => {
+      await held;
+      await route.continue();
+    });
+  const { page } = await browser.visit({ ready: false, prepare });
   await page.locator('.waiting').waitFor();
+  go(null);
   await runOf(page);
   assert.equal(await page.locator('.waiting').count(), 0);
 });

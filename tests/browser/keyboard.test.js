@@ -1,7 +1,8 @@
 /** The page without a mouse. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { expectedStatus, runOf, startBrowser, waitForStatus } from './visit.js';
+import { drawnText } from './local_model.js';
+import { startBrowser, waitForCell } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -31,8 +32,7 @@ test('from typing a sentence to one of its numbers by keys alone', async () => {
   await tabTo(page, /^Sentence$/);
   await page.keyboard.press('Control+A');
   await page.keyboard.type('The keys to the cabinet are on the table.');
-  await runOf(page, '.');
-  await page.waitForFunction(() => globalThis.qkv?.run?.tokens[2].text === 'keys');
+  await drawnText(page, 'The keys to the cabinet are on the table.');
   await tabTo(page, /^Layer 3, head 1$/);
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('ArrowRight');
@@ -51,12 +51,12 @@ test('from typing a sentence to one of its numbers by keys alone', async () => {
   for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowRight');
   await page.keyboard.press('PageUp');
   await page.keyboard.press(']');
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 6, col: 2 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 6, col: 2 });
   await page.keyboard.press('End');
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 6, col: 11 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 6, col: 11 });
   await page.keyboard.press('[');
   await page.keyboard.press('[');
-  await waitForStatus(page, await expectedStatus(page, { layer: 2, head: 11, row: 6, col: 11 }));
+  await waitForCell(page, { layer: 2, head: 11, row: 6, col: 11 });
   assert.deepEqual(troubles, []);
 });
 
@@ -108,7 +108,7 @@ test('the matrix zooms by keys and follows the chosen cell', async () => {
   await page.keyboard.press('+');
   await page.keyboard.press('+');
   await page.keyboard.press('Control+End');
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 15, col: 15 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 15, col: 15 });
   const inSight = await page.locator('qkv-matrix').evaluate((view) => {
     const g = /** @type {any} */ (view).geometry;
     return g.cell * g.n > g.size + 1 && 15 * g.cell - g.panX >= -1 && 16 * g.cell - g.panX <= g.size + 1;

@@ -32,7 +32,6 @@ export async function openModel(page, path, precision = 'auto') {
   await page.waitForFunction(
     (name) => globalThis.qkv && globalThis.qkv.run !== null && globalThis.qkv.model.info.name !== name,
     before,
-    { timeout: 60_000 },
   );
 }
 
@@ -56,7 +55,5 @@ export async function drawnText(page, text) {
     const tokens = await globalThis.qkv?.model.tokenize(wanted);
     return tokens?.map(({ id }) => id).join();
   }, text);
-  await page.waitForFunction((wanted) => globalThis.qkv?.run?.tokens.map(({ id }) => id).join() === wanted, ids, {
-    timeout: 30_000,
-  });
+  await page.waitForFunction((wanted) => globalThis.qkv?.run?.tokens.map(({ id }) => id).join() === wanted, ids);
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { cellOf, check, sandboxOf } from './sandbox_reading.js';
 import { accessibilityFaults } from './accessibility.js';
-import { runOf, startBrowser, tooWide } from './visit.js';
+import { goToHash, runOf, startBrowser, tooWide } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -44,7 +44,7 @@ test('a link restores everything; the address follows, and the back button leads
 });
 
 test('hostile addresses show a sandbox and bring no error', async () => {
-  const { page, troubles, requests, origin, url } = await open('__proto__*n.1');
+  const { page, troubles, requests, origin } = await open('__proto__*n.1');
   const hostile = [
     'heads*n.99*d.9999*h.9*i.99*t.1e9',
     'mask*x.r99999_9999_1e999*mask.r_0_5*wordsx.0_%25*wordsy.0_%253Cimg%2520src%253Dx%2520onerror%253Dalert(1)%253E',
@@ -52,8 +52,7 @@ test('hostile addresses show a sandbox and bring no error', async () => {
     'x'.repeat(40_000),
   ];
   for (const sandbox of hostile) {
-    await page.goto(`${url}#place=sandbox&sandbox=${sandbox}`);
-    await page.waitForTimeout(200);
+    await goToHash(page, `#place=sandbox&sandbox=${sandbox}`);
     await sandboxOf(page);
     assert.equal(await page.locator('.note.bad').count(), 0);
   }
@@ -75,12 +74,7 @@ test('Chinese everywhere, nothing wider than the screen, every control large eno
     viewport: { width: 390, height: 844 },
   });
   for (const preset of PRESETS) {
-    await page.evaluate(
-      (hash) => {
-        location.hash = hash;
-      },
-      `#place=sandbox&sandbox=${preset}*wordsx.0_${'w'.repeat(16)}`,
-    );
+    await goToHash(page, `#place=sandbox&sandbox=${preset}*wordsx.0_${'w'.repeat(16)}`);
     await page.getByRole('rowheader', { name: 'wwww' }).first().waitFor();
     const all = await page.evaluate(() => {
       const named = [...document.querySelectorAll('[aria-label], [title], [placeholder]')];
@@ -149,7 +143,7 @@ test('the engine that cannot start says why, and trying again works, for the mod
   const prepare = (/** @type {import('playwright-core').Page} */ page) =>
     page.route('**/*.wasm', (route) => route.abort());
   const { page } = await browser.visit({ ready: false, hash: '#place=sandbox', prepare });
-  await page.getByRole('alert').waitFor({ timeout: 20_000 });
+  await page.getByRole('alert').waitFor();
   assert.match((await page.getByRole('alert').textContent()) ?? '', /qkv.*\.wasm/);
   await page.unroute('**/*.wasm');
   await page.getByRole('button', { name: 'Try again' }).click();

@@ -39,7 +39,7 @@ test('opens by its button; the back button and the button lead back to the model
   assert.equal(await button.getAttribute('aria-pressed'), 'false');
   await button.click();
   await sandboxOf(page);
-  assert.match(page.url(), /place=sandbox/);
+  await page.waitForURL(/place=sandbox/);
   assert.equal(await page.locator('qkv-matrix').count(), 0);
   await page.goBack();
   await page.locator('qkv-matrix').waitFor();

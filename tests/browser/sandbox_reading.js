@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 
 /** @param {Page} page */
 export async function sandboxOf(page) {
-  await page.waitForFunction(() => document.querySelectorAll('qkv-sheet').length > 5, null, { timeout: 60_000 });
+  await page.waitForFunction(() => document.querySelectorAll('qkv-sheet').length > 5);
 }
 
 /**

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { FIRST_SIGHT, linkName, MAX_LINK_TEXT, readHash, writeHash } from '../../web/page/hash.js';
-import { expectedStatus, runOf, startBrowser, statusOf, waitForStatus } from './visit.js';
+import { drawnText } from './local_model.js';
+import { goToHash, runOf, startBrowser, statusOf, waitForCell } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -92,7 +93,7 @@ test('a link restores text, head, cell, view, language and theme', async () => {
   const hash = '#text=The+keys+to+the+cabinet+are+here&layer=4&head=7&row=2&col=5&view=lines&lang=zh&theme=dark';
   const { page, troubles } = await browser.visit({ hash });
   assert.equal(await page.getByRole('textbox', { name: '句子' }).inputValue(), 'The keys to the cabinet are here');
-  assert.equal(await statusOf(page), await expectedStatus(page, { layer: 4, head: 7, row: 2, col: 5 }));
+  await waitForCell(page, { layer: 4, head: 7, row: 2, col: 5 });
   assert.equal(await page.getByRole('gridcell', { selected: true }).getAttribute('aria-label'), '第 4 层，第 7 头');
   assert.equal(await page.locator('qkv-lines').count(), 1);
   assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark');
@@ -112,12 +113,13 @@ test('hostile addresses show a picture, ask no other server and bring no error',
     '#model=constructor&first=hidden&tokens=1e9&temp=-1&topk=99999&topp=2&seed=-1&row=9999&col=0',
     `#text=${encodeURIComponent('<img src=x onerror=alert(1)>')}`,
   ];
-  const { page, troubles, requests, origin, url } = await browser.visit({ hash: hostile[0] });
+  const { page, troubles, requests, origin } = await browser.visit({ hash: hostile[0] });
+  const box = page.getByRole('textbox', { name: 'Sentence' });
   for (const hash of hostile) {
     // As a link is opened, and as one is put into the address bar of the open page.
     if (hash.length < 100) {
-      await page.goto(`${url}${hash}`);
-      await page.waitForTimeout(300);
+      await goToHash(page, hash);
+      await drawnText(page, await box.inputValue());
     }
     assert.match((await statusOf(page)) ?? '', / → .* \d\.\d{4}$/, hash.slice(0, 60));
     assert.equal(await page.getByRole('gridcell').count(), 72);
@@ -139,14 +141,14 @@ test('the address follows, and the back button leads back', async () => {
   const { page } = await browser.visit();
   await page.getByRole('gridcell', { name: 'Layer 0, head 2', exact: true }).click();
   await page.getByRole('heading', { name: 'Layer 0, head 2' }).waitFor();
-  assert.match(page.url(), /layer=0&head=2&row=10&col=2&view=matrix/);
+  await page.waitForURL(/layer=0&head=2&row=10&col=2&view=matrix/);
   await page.getByRole('button', { name: 'who is “he”?' }).click();
   await page.waitForFunction(() => globalThis.qkv?.run?.tokens[1].text === 'she');
   await page.goBack();
   await page.waitForFunction(() => globalThis.qkv?.run?.tokens[2].text === 'animal');
-  await waitForStatus(page, await expectedStatus(page, { layer: 0, head: 2, row: 10, col: 2 }));
+  await waitForCell(page, { layer: 0, head: 2, row: 10, col: 2 });
   await page.goBack();
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 10, col: 2 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 10, col: 2 });
   assert.equal(await page.getByRole('textbox', { name: 'Sentence' }).inputValue(), FIRST_SIGHT.text);
 });
 
@@ -162,12 +164,12 @@ test('the address names the cell that is shown, and the wanted one comes back wi
   const box = page.getByRole('textbox', { name: 'Sentence' });
   await box.fill('The animal slept well');
   await page.waitForURL(/text=The\+animal\+slept\+well&layer=3&head=1&row=5&col=2/);
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 5, col: 2 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 5, col: 2 });
   await page.getByRole('button', { name: 'Lines', exact: true }).click();
-  assert.match(page.url(), /row=5&col=2&view=lines/);
+  await page.waitForURL(/row=5&col=2&view=lines/);
   await box.fill(FIRST_SIGHT.text);
   await page.waitForURL(/row=10&col=2&view=lines/);
-  await waitForStatus(page, await expectedStatus(page, { layer: 3, head: 1, row: 10, col: 2 }));
+  await waitForCell(page, { layer: 3, head: 1, row: 10, col: 2 });
 });
 
 test('the copied link is the whole state', async () => {

@@ -19,6 +19,9 @@ import { launchBrowser } from './launch.js';
 const inTree = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 export const PAGE_FOLDER = process.env.QKV_PAGE ?? inTree('build/page');
+/** Of Playwright, and of soon(): only what hangs takes so long, however busy the machine is. */
+const LONGEST = 120_000;
+const TRIES = LONGEST / 50;
 const SUB_FOLDER = '/some/where/qkv/';
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
@@ -71,6 +74,7 @@ export async function startBrowser() {
    */
   async function visit({ hash = '', ready = true, prepare, ...context } = {}) {
     const page = await (await browser.newContext({ locale: 'en-US', ...context })).newPage();
+    page.setDefaultTimeout(LONGEST);
     /** @type {string[]} */
     const troubles = [];
     /** @type {string[]} */
@@ -106,14 +110,26 @@ export async function startBrowser() {
  * @param {string} [lastToken] text of the run's last ordinary token
  */
 export async function runOf(page, lastToken) {
-  await page.waitForFunction(
-    (wanted) => {
-      const tokens = globalThis.qkv?.run?.tokens;
-      return tokens && (wanted === undefined || tokens.at(-2)?.text === wanted);
-    },
-    lastToken,
-    { timeout: 60_000 },
-  );
+  await page.waitForFunction((wanted) => {
+    const tokens = globalThis.qkv?.run?.tokens;
+    return tokens && (wanted === undefined || tokens.at(-2)?.text === wanted);
+  }, lastToken);
+}
+
+/**
+ * Waits until what is read holds, and fails as it last did: for what a worker or a timer brings. So nothing is read that was
+ * not waited for.
+ * @param {() => Promise<void>} check throws while it does not hold
+ */
+export async function soon(check) {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await check();
+    } catch (error) {
+      if (tries === TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 }
 
 /** What the status region says. @param {Page} page */
@@ -124,7 +140,7 @@ export const statusOf = async (page) => (await page.getByRole('status').textCont
  * @param {Page} page
  * @param {{ layer: number, head: number, row: number, col: number }} place
  */
-export const expectedStatus = (page, place) =>
+const expectedStatus = (page, place) =>
   page.evaluate(async ({ layer, head, row, col }) => {
     const run = globalThis.qkv?.run;
     if (!run) throw new Error('no run');
@@ -133,15 +149,29 @@ export const expectedStatus = (page, place) =>
   }, place);
 
 /**
- * Waits until the status region says something; fails with what it says instead.
+ * Waits until the cell is the one that is shown, with the number that the engine has for it.
  * @param {Page} page
- * @param {string} wanted
+ * @param {{ layer: number, head: number, row: number, col: number }} place
  */
-export async function waitForStatus(page, wanted) {
-  const has = (/** @type {string} */ text) => document.querySelector('[role=status]')?.textContent?.trim() === text;
-  await page.waitForFunction(has, wanted, { timeout: 10_000 }).catch(() => {});
-  assert.equal(await statusOf(page), wanted);
-}
+export const waitForCell = (page, place) =>
+  soon(async () => assert.equal(await statusOf(page), await expectedStatus(page, place)));
+
+/** Waits until the status region says something. @param {Page} page  @param {string} wanted */
+export const waitForStatus = (page, wanted) => soon(async () => assert.equal(await statusOf(page), wanted));
+
+/**
+ * Puts a hash into the address, as a link on the page would, and waits until the page has heard of it; what the page then
+ * computes is yet to come.
+ * @param {Page} page
+ * @param {string} hash unlike the one that is there
+ */
+export const goToHash = (page, hash) =>
+  page.evaluate((wanted) => {
+    // The page's own listener is older, so it was called before.
+    const heard = new Promise((resolve) => addEventListener('hashchange', () => resolve(null), { once: true }));
+    location.hash = wanted;
+    return heard;
+  }, hash);
 
 /**
  * By how many pixels the page can be scrolled sideways; above 0 something sticks out.

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test';
 import { en } from '../../web/page/words/en.js';
 import { browserLanguage } from '../../web/page/words/translate.js';
 import { zhHans } from '../../web/page/words/zh-Hans.js';
-import { startBrowser, statusOf, tooWide } from './visit.js';
+import { drawnText } from './local_model.js';
+import { goToHash, startBrowser, statusOf, tooWide } from './visit.js';
 
 /** @type {Awaited<ReturnType<typeof startBrowser>>} */
 let browser;
@@ -57,7 +58,7 @@ test('the language switch takes the whole page along and is remembered in the ad
   const { page } = await browser.visit();
   await page.getByRole('button', { name: /^中文/ }).click();
   await page.getByRole('textbox', { name: '句子' }).waitFor();
-  assert.match(page.url(), /lang=zh/);
+  await page.waitForURL(/lang=zh/);
   await page.getByRole('button', { name: /^English/ }).click();
   await page.getByRole('textbox', { name: 'Sentence' }).waitFor();
 });
@@ -68,7 +69,7 @@ test("the theme is the system's until it is chosen", async () => {
   assert.equal(await ground(), 'rgb(20, 22, 26)');
   await page.getByRole('button', { name: 'Light theme' }).click();
   assert.equal(await ground(), 'rgb(251, 250, 247)');
-  assert.match(page.url(), /theme=light/);
+  await page.waitForURL(/theme=light/);
 });
 
 test('nothing scrolls sideways while the width changes, before a picture is drawn anew', async () => {
@@ -93,13 +94,9 @@ test('nothing scrolls sideways from 320 to 1440 pixels, in any view and language
   const { page } = await browser.visit();
   for (const lang of ['en', 'zh']) {
     for (const view of ['matrix', 'lines', 'text']) {
-      await page.evaluate(
-        (hash) => {
-          location.hash = hash;
-        },
-        `#lang=${lang}&view=${view}&text=Antidisestablishmentarianism+${'w'.repeat(80)}+it`,
-      );
+      await goToHash(page, `#lang=${lang}&view=${view}&text=Antidisestablishmentarianism+${'w'.repeat(80)}+it`);
       await page.locator(`qkv-${view}`).waitFor();
+      await drawnText(page, `Antidisestablishmentarianism ${'w'.repeat(80)} it`);
       for (const width of [320, 390, 560, 820, 1024, 1240, 1440]) {
         await page.setViewportSize({ width, height: 844 });
         const over = await tooWide(page);
