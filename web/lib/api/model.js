@@ -49,8 +49,8 @@
  * A token as it is chosen, before it is fed.
  * @typedef {object} NewToken
  * @property {number} id
- * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, and for special
- * tokens; the texts of all tokens make run.text
+ * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, or while more bytes
+ * may come that spoil it, and for special tokens; the texts of all tokens make run.text
  * @property {number} index among the new tokens, from 0
  * @property {boolean} special
  */
