@@ -137,6 +137,22 @@ test('a prompt that ends in byte pieces keeps its text for itself', () => {
   assert.deepEqual([continuation.tokens[0].start, continuation.tokens[0].end], [2, 3]);
 });
 
+test('a character of byte pieces is known before it is told, and told where nothing follows', () => {
+  const tokenizer = goldenTokenizer('llama2');
+  const prompt = { ...tokenizer.encode('The'), text: 'The' };
+  const byte = (/** @type {string} */ piece) => tokenizer.idOf(piece) ?? -1;
+  const continuation = createContinuation(prompt, tokenizer);
+  assert.equal(continuation.add(byte('<0x0A>'), false), '');
+  assert.equal(continuation.ahead(), '\n');
+  assert.equal(continuation.end(), '\n');
+  assert.equal(continuation.ahead(), '');
+  continuation.cut(0);
+  assert.deepEqual([continuation.tokens[0].start, continuation.tokens[0].end], [3, 3]);
+  const spoiled = createContinuation(prompt, tokenizer);
+  for (const piece of ['<0xFF>', '<0x0A>']) spoiled.add(byte(piece), false);
+  assert.equal(spoiled.ahead(), '');
+});
+
 test('a token costs the same behind a long text as behind a short one', () => {
   const tokenizer = tokenizerOf('gpt2');
   const { ids, typeIds, tokens } = tokenizer.encode('The');

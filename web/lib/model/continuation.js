@@ -12,6 +12,8 @@
 /** @typedef {import('./input.js').Tokenizer} Tokenizer */
 /** @typedef {ReturnType<typeof createContinuation>} Continuation */
 
+const BAD = '\ufffd';
+
 /**
  * @param {Prompt} prompt
  * @param {Tokenizer | null} tokenizer
@@ -24,6 +26,13 @@ export function createContinuation(prompt, tokenizer) {
   /** @type {Token[]} */
   const tokens = [];
   let text = '';
+
+  /** @param {string} told */
+  function settle(told) {
+    if (told !== '') places.settle(told);
+    text += told;
+    return told;
+  }
 
   return {
     /**
@@ -49,9 +58,22 @@ export function createContinuation(prompt, tokenizer) {
       const [told, early] = streams.map((stream) => stream.push(id) + (isLast ? stream.end() : ''));
       // Special tokens, and ids that the vocabulary has no piece for, are nothing by themselves.
       places.add(token, early, early === '' && !tokenizer?.decode([id]));
-      if (told !== '') places.settle(told);
-      text += told;
-      return told;
+      return settle(told);
+    },
+
+    /** Characters that are complete and not told, where nothing has spoiled them so far. */
+    ahead: () => (places.ahead().includes(BAD) ? '' : places.ahead()),
+
+    /** No token follows. @returns {string} what is left of the text */
+    end: () => settle(streams?.[0].end() ?? ''),
+
+    /** Places beyond the text, where it ends before its last tokens do. @param {number} length of the text */
+    cut(length) {
+      const end = before.length + length;
+      for (const token of tokens) {
+        token.start = Math.min(token.start, end);
+        token.end = Math.min(token.end, end);
+      }
     },
 
     tokens,
@@ -133,6 +155,8 @@ function createPlaces({ tokens: given, text: prompt }) {
       if (!isEmpty) incomplete.push(token);
       if (piece !== '') place(piece);
     },
+
+    ahead: () => ahead,
 
     /** @param {string} text of all that was added since the last time */
     settle(text) {
