@@ -1,5 +1,6 @@
 /** Embeddings as the files beside a model say, against sentence-transformers, and what overrides them. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { inspectModel, loadModel } from 'qkv';
 import { llamaFile, U32 } from '../lib/formats/gguf_file.js';
@@ -95,6 +96,25 @@ test('in a worker the embeddings and what is said of them are the same', async (
   for (const [row, vector] of here.entries()) assertSameBits(there[row], vector, 'worker');
   near.dispose();
   far.dispose();
+});
+
+test('over HTTP the files in folders are read, and those that are not there are none', async (t) => {
+  const files = caseFiles('cls');
+  /** @type {string[]} */
+  const missing = [];
+  const server = createServer((request, response) => {
+    const file = (request.url ?? '').replace('/model/', '');
+    if (!files[file]) missing.push(file);
+    response.writeHead(files[file] ? 200 : 404).end(files[file]);
+  });
+  await new Promise((done) => server.listen(0, '127.0.0.1', () => done(null)));
+  t.after(() => server.close());
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const model = await loadModel(`http://127.0.0.1:${port}/model`);
+  const found = await model.embed(GOLDEN.texts);
+  for (const [row, vector] of found.entries()) assertClose(vector, golden('cls.0', row), `text ${row}`);
+  assert.ok(!missing.some((file) => file.includes('Normalize')), `${missing}`);
+  model.dispose();
 });
 
 test('options override pooling and normalisation, and dense layers stay', async () => {

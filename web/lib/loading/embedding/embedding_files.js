@@ -47,8 +47,8 @@ export async function readEmbeddingFiles(files, { width }) {
   const list = await files.optional(MODULES);
   if (list === null) return { ...DEFAULT_PLAN };
   const modules = readModules(parseJsonList(list, files.label(MODULES)), files.label(MODULES));
-  const settings = await readSettings(files);
-  const transformer = await readTransformer(files, modules);
+  // Side by side: from a server each costs a round trip.
+  const [settings, transformer] = await Promise.all([readSettings(files), readTransformer(files, modules)]);
   /** @type {EmbeddingPlan} */
   const plan = { ...DEFAULT_PLAN, ...settings.read, ...transformer.read, from: 'modules.json', steps: [] };
   const refusal = settings.refusal ?? transformer.refusal;
