@@ -59,12 +59,40 @@ static qkv_status check_numbers(const qkv_operator *op, qkv_error *err) {
     return QKV_OK;
 }
 
+static qkv_status check_strides(const qkv_operator *op, qkv_error *err) {
+    const int32_t strides[] = {
+        op->query_batch_stride, op->query_head_stride, op->query_row_stride,   op->key_batch_stride,
+        op->key_head_stride,    op->key_row_stride,    op->value_batch_stride, op->value_head_stride,
+        op->value_row_stride,   op->out_batch_stride,  op->out_head_stride,    op->out_row_stride,
+        op->mask_batch_stride,  op->mask_head_stride,  op->mask_row_stride,
+    };
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        QKV_FAIL_IF(strides[i] < 0, QKV_ARGUMENT, "a stride", strides[i], 0);
+    }
+    return QKV_OK;
+}
+
+/* What is behind the pointers, as far as it says what is read. */
+static qkv_status check_buffers(const qkv_operator *op, qkv_error *err) {
+    const int mask = op->mask_add || op->mask_flags;
+
+    QKV_FAIL_IF(!op->query || !op->key || !op->value || !op->out, QKV_ARGUMENT, "an array is missing", 0, 1);
+    QKV_FAIL_IF(mask && (op->mask_columns < 0 || op->mask_columns > op->keys), QKV_ARGUMENT, "mask_columns",
+                op->mask_columns, op->keys);
+    for (int32_t b = 0; op->key_lengths && b < op->batch; b++) {
+        QKV_FAIL_IF(op->key_lengths[b] < 0 || op->key_lengths[b] > op->keys, QKV_ARGUMENT, "key_lengths",
+                    op->key_lengths[b], op->keys);
+    }
+    return QKV_OK;
+}
+
 static qkv_status measure(size_t *out_bytes, const qkv_operator *op, qkv_error *err) {
     qkv_arena arena = qkv_arena_measure();
     work w[QKV_SLOTS_MAX];
 
     QKV_TRY(check_sizes(op, err));
     QKV_TRY(check_numbers(op, err));
+    QKV_TRY(check_strides(op, err));
     lay_out(w, &arena, op);
     QKV_FAIL_IF(arena.overflow, QKV_MEMORY, "attention does not fit the address space", 0, (double)SIZE_MAX);
     *out_bytes = arena.used;
@@ -187,10 +215,12 @@ qkv_status qkv_attend(const qkv_operator *op, void *scratch, size_t bytes, qkv_e
     qkv_arena arena = qkv_arena_over(scratch, bytes);
     lay_out(w, &arena, op);
     const int32_t heads = op->count > 0 ? op->count : op->batch * op->heads - op->first;
+    if (heads == 0 || op->queries == 0) return QKV_OK;
+    QKV_TRY(check_buffers(op, err));
     const double row_work = 2.0 * op->keys * (op->key_dim + (double)op->value_dim);
     const double work_of_all = row_work * op->queries * heads;
     const int32_t pieces_most = op->queries / LEAST_ROWS > 1 ? op->queries / LEAST_ROWS : 1;
-    const int32_t wanted = heads > 0 ? qkv_pool_parts(pieces_most, work_of_all) : 1;
+    const int32_t wanted = qkv_pool_parts(pieces_most, work_of_all);
     const head_region region = {op, w, heads < wanted ? (wanted + heads - 1) / heads : 1};
     qkv_pool_run(attend_part, &region, heads * region.pieces, work_of_all);
     return QKV_OK;

@@ -247,14 +247,14 @@ qkv_status qkv_logits(qkv_run *run, int32_t sequence, int32_t position, float *o
 /* ---- operators ---------------------------------------------------------------------------------------------- */
 
 /* Scaled dot-product attention without a model. Fields, X(type, name); B batch, L queries, M keys, E key width, Ev value
- * width; strides count floats, so that any layout of the axes can be read and written in place.
+ * width; strides count floats and are >= 0, so that any layout of the axes can be read and written in place.
  *   query, key, value  [B, H, L, E], [B, G, M, E], [B, G, M, Ev] by their strides; rows without gaps
  *   out                [B, H, L, Ev] by its strides
  *   stage, stage_out   QKV_STAGE_SCORES .. QKV_STAGE_WEIGHTS and [heads computed, L, M], or stage_out NULL: none
  *   mask_add           NULL or floats added to the logits, -infinity forbids; by the mask strides (0 = broadcast)
  *   mask_flags         NULL or bytes: 1 allows where mask_allowed is 1, forbids where it is 0; not both masks
- *   mask_columns       keys that a mask row has; those behind are forbidden
- *   key_lengths        [B] keys at and behind it are forbidden, or NULL
+ *   mask_columns       keys that a mask row has, at most M; those behind are forbidden
+ *   key_lengths        [B] each 0 .. M; keys from there on are forbidden; or NULL
  *   offset             query i stands at place p = offset + i among the keys; with offset_from_lengths at
  *                      key_lengths[b] - L + i
  *   causal             not 0: key j allowed iff j <= p

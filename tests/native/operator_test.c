@@ -378,13 +378,62 @@ static void test_refusals(void) {
     BAD("window_left", bad.window_left = -2);
     BAD("window_right", bad.window_right = -2);
     BAD("key_lengths", bad.offset_from_lengths = 1);
+    BAD("a stride", bad.query_row_stride = -1);
+    BAD("a stride", bad.mask_batch_stride = INT32_MIN);
 #undef BAD
     char scratch[16];
     CHECK(qkv_attend(&good, scratch, sizeof scratch, &err) == QKV_MEMORY, "too little scratch was accepted");
 }
 
+/* What only the data tells is refused by the call; nothing to compute is no reason to look at it. */
+static void test_refused_data(void) {
+    _Alignas(16) static char scratch[65536];
+    const float in[4] = {0};
+    const uint8_t allowed[4] = {0};
+    int32_t lengths[1] = {1};
+    float out[4];
+    qkv_operator op = {.query = in,
+                       .key = in,
+                       .value = in,
+                       .out = out,
+                       .batch = 1,
+                       .heads = 1,
+                       .kv_heads = 1,
+                       .queries = 1,
+                       .keys = 1,
+                       .key_dim = 1,
+                       .value_dim = 1,
+                       .window_left = -1,
+                       .window_right = -1,
+                       .scale = 1.0f};
+
+    CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == QKV_OK, "the good one");
+    op.key_lengths = lengths;
+    for (int32_t length = -1; length <= 2; length++) {
+        lengths[0] = length;
+        const qkv_status want = length < 0 || length > 1 ? QKV_ARGUMENT : QKV_OK;
+        CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == want, "length %d of 1 key", length);
+    }
+    op.key_lengths = NULL;
+    op.mask_flags = allowed;
+    for (int32_t columns = -1; columns <= 2; columns++) {
+        op.mask_columns = columns;
+        const qkv_status want = columns < 0 || columns > 1 ? QKV_ARGUMENT : QKV_OK;
+        CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == want, "%d columns for 1 key", columns);
+    }
+    op.mask_flags = NULL;
+    op.key = NULL;
+    CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == QKV_ARGUMENT, "no keys");
+    op.batch = 0;
+    CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == QKV_OK, "no sequences: divided by their number");
+    op.batch = INT32_MAX;
+    op.queries = 0;
+    CHECK(qkv_attend(&op, scratch, sizeof scratch, NULL) == QKV_OK, "no queries of many sequences");
+}
+
 int main(void) {
     test_random();
+    test_refused_data();
     test_refusals();
     return check_summary("operator");
 }
