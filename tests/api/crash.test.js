@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { init, loadModel } from 'qkv';
+import { init, loadModel, MultiHeadAttention, scaledDotProductAttention } from 'qkv';
 import { createCore } from '../../web/lib/engine/core.js';
 import { createEngine, liveCore } from '../../web/lib/engine/engine.js';
 import { ABI } from '../../web/lib/engine/instance.js';
@@ -73,7 +73,10 @@ for (const [what, call] of [
   test(`after ${what} the instance answers nothing but the error`, async () => {
     const core = await createCore(module);
     assert.equal(core.call('qkv_heap_used'), 5);
-    assert.throws(() => core.call(call), qkvError('crash', `The engine stopped in ${call}`, 'Load the model again'));
+    assert.throws(
+      () => core.call(call),
+      qkvError('crash', `The engine stopped in ${call}`, 'Load the models of this engine again'),
+    );
     assert.equal(core.isAlive(), false);
     assert.throws(() => core.call('qkv_heap_used'), qkvError('crash', call));
     // Freeing must stay harmless: dispose() and finally blocks do it.
@@ -177,3 +180,35 @@ test('a trap while loading fails the load', async () => {
   await assert.rejects(loadModel(tinyFiles(), { engine }), qkvError('crash', 'qkv_load_rows'));
   await assert.rejects(loadModel(tinyFiles(), { engine, worker: true }), qkvError('crash', 'qkv_load_rows'));
 });
+
+test('after a trap operators say what to do without a model, and the engine is there again after a wait', async () => {
+  const engine = await init({ wasm: breakExport('qkv_attend') });
+  const tensor = { data: new Float32Array(4).fill(1), shape: [2, 2] };
+  const call = { query: tensor, key: tensor, value: tensor };
+  const parameters = { in_proj_weight: { data: new Float32Array(12), shape: [6, 2] } };
+  const options = { embedDim: 2, numHeads: 1, parameters: { ...parameters, 'out_proj.weight': tensor } };
+  const layer = new MultiHeadAttention(engine, options);
+  const { used } = engine.memory();
+  assert.throws(
+    () => scaledDotProductAttention(engine, call),
+    qkvError('crash', 'qkv_attend', 'make its operators anew'),
+  );
+  assert.throws(() => layer.forward({ ...tensor }), qkvError('crash', 'qkv_attend', 'make its operators anew'));
+  layer.dispose();
+  const again = /repeat the call after a moment \(an await\), or make another engine with init/;
+  assert.throws(() => scaledDotProductAttention(engine, call), qkvError('crash', 'earlier call', again));
+  while (!isThere(engine)) await new Promise((resolve) => setTimeout(resolve, 1));
+  const second = new MultiHeadAttention(engine, options);
+  assert.ok(engine.memory().used <= used);
+  second.dispose();
+  engine.dispose();
+});
+
+/** @param {import('qkv').Engine} engine */
+function isThere(engine) {
+  try {
+    return engine.memory().used >= 0;
+  } catch {
+    return false;
+  }
+}

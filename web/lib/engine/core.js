@@ -105,10 +105,8 @@ function createCalls(exports) {
     } catch (cause) {
       // Whatever comes out of wasm (RuntimeError, RangeError, Firefox's InternalError) has left it half way.
       const message = cause instanceof Error ? cause.message : String(cause);
-      const error = new QkvError('crash', `The engine stopped in ${name} (${message})`, {
-        cause,
-        fix: 'Load the model again.',
-      });
+      const fix = 'Load the models of this engine again, and make its operators anew.';
+      const error = new QkvError('crash', `The engine stopped in ${name} (${message})`, { cause, fix });
       ending.end(error);
       throw error;
     }

@@ -87,14 +87,22 @@ export function lentBy(engine) {
 }
 
 /**
- * The engine's core as it is, for calls that cannot wait: after a trap its calls say so, and where threads were lost they
- * come back in the meantime.
+ * The engine's core as it is, for calls that cannot wait. After a trap they are refused, and the engine gets a new core in the
+ * meantime, as it gets threads back where some were lost: the next call that comes after a wait finds it.
  * @param {Engine} engine
  */
 export function coreOf(engine) {
   const { core } = stateOf(engine);
-  core.mend();
-  return core;
+  if (core.isAlive()) {
+    core.mend();
+    return core;
+  }
+  liveCore(engine).catch(() => {
+    // The next call tries again, and says what is wrong.
+  });
+  const fix =
+    'It is being started again: repeat the call after a moment (an await), or make another engine with init().';
+  throw new QkvError('crash', 'The engine stopped in an earlier call', { fix });
 }
 
 /**

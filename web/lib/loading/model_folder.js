@@ -30,7 +30,6 @@ import { readEmbeddingFiles } from './embedding/embedding_files.js';
  * @typedef {object} ModelFiles
  * @property {string} label of the config, for messages
  * @property {JsonObject} config
- * @property {string[]} notes what is assumed where the files do not say
  * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it
  * @property {() => Promise<JsonObject | null>} generation generation_config.json
  * @property {() => Promise<string | null>} licence begins to look for it; never rejects, and is given up by close
@@ -63,7 +62,6 @@ export async function openModelFolder(source, signal) {
   return {
     label: `${source.name}/${CONFIG}`,
     config,
-    notes: [],
     tokenizer: () => readOptional(source, TOKENIZER, { max: LARGEST.tokenizer, signal }),
     generation: () => readOptional(source, GENERATION, { max: LARGEST.config, signal }),
     licence: () => readLicence(source, config, ending.signal),

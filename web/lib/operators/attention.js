@@ -5,8 +5,8 @@ import { oneOf, refuseOthers } from '../checks/arguments.js';
 import { coreOf } from '../engine/engine.js';
 import { maskOf } from './mask.js';
 import { planFor } from './plans.js';
-import { isGiven, sizesOf } from './shapes.js';
-import { kindOf, refusal, reusedBuffer } from './tensors.js';
+import { isGiven, sizesOf, tensorsOf } from './shapes.js';
+import { isIntegers, kindOf, lengthOf, refusal, reusedBuffer, sameCount, separateBuffers } from './tensors.js';
 
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('./mask.js').AttentionMask} AttentionMask */
@@ -66,20 +66,24 @@ export function scaledDotProductAttention(engine, options) {
   const core = coreOf(engine);
   if (typeof options !== 'object' || options === null) throw refusal(CALL, 'options', kindOf(options), 'an object');
   refuseOthers(`${CALL}: name of an option`, options, OPTIONS);
-  const { query, key, value, pastKey, pastValue, causal, window, out } = options;
-  const sizes = sizesOf(CALL, options);
-  const mask = maskOf(CALL, options.mask, sizes);
-  const lengths = lengthsOf(options.keyLengths, sizes);
-  const stage = oneOf(`${CALL}: returns`, options.returns ?? 'output', RETURNS);
-  const emptyRows = oneOf(`${CALL}: emptyRows`, options.emptyRows ?? 'zero', EMPTY_ROWS);
-  const scale = scaleOf(CALL, options.scale, sizes.keyDim);
-  const softcap = softcapOf(options.softcap);
+  // Each option is read once, and all of them before the engine's memory is touched: a getter may call anything.
+  const { heads, kvHeads, mask: givenMask, keyLengths, causal, window, returns, out } = options;
+  const { emptyRows: givenRows, scale: givenScale, softcap: givenCap } = options;
+  const tensors = tensorsOf(CALL, options);
+  const sizes = sizesOf(CALL, tensors, { heads, kvHeads });
+  const mask = maskOf(CALL, givenMask, sizes);
+  const lengths = lengthsOf(keyLengths, sizes);
+  const stage = oneOf(`${CALL}: returns`, returns ?? 'output', RETURNS);
+  const emptyRows = oneOf(`${CALL}: emptyRows`, givenRows ?? 'zero', EMPTY_ROWS);
+  const scale = scaleOf(CALL, givenScale, sizes.keyDim);
+  const softcap = softcapOf(givenCap);
   const offset = offsetOf(CALL, causal, sizes);
   const left = reachOf(window, 0);
   const right = reachOf(window, 1);
+  const targets = targetsOf(out ?? null, stage);
 
   const plan = planFor(core, CALL, { sizes, mask: mask.layout, stage, hasLengths: lengths !== null });
-  const targets = targetsOf(out ?? null, plan, stage);
+  checkTargets(targets, plan, stage);
   const { fields } = plan;
   fields.scale = scale;
   fields.softcap = softcap;
@@ -92,9 +96,10 @@ export function scaledDotProductAttention(engine, options) {
   fields.mask_allowed = mask.allowed;
 
   const views = plan.views();
+  const { query, key, value, past } = tensors;
   views.query.set(query.data);
-  putRows(views.key, key, pastKey, sizes, sizes.keyDim);
-  putRows(views.value, value, pastValue, sizes, sizes.valueDim);
+  putRows(views.key, key, past?.key, sizes, sizes.keyDim);
+  putRows(views.value, value, past?.value, sizes, sizes.valueDim);
   if (mask.data) views.mask.set(mask.data);
   if (lengths) views.lengths.set(lengths);
   const maps = stage === 'output' ? null : (targets.stage ?? new Float32Array(plan.counts.stage));
@@ -112,9 +117,10 @@ export function scaledDotProductAttention(engine, options) {
  */
 function lengthsOf(lengths, { batch, keys, hasPast }) {
   if (!isGiven(lengths)) return null;
-  if (!(lengths instanceof Int32Array)) throw refusal(CALL, 'keyLengths', kindOf(lengths), 'an Int32Array');
+  if (!isIntegers(lengths)) throw refusal(CALL, 'keyLengths', kindOf(lengths), 'an Int32Array');
   if (hasPast) throw refusal(CALL, 'keyLengths', 'keyLengths with pastKey', 'one of them');
-  if (lengths.length !== batch) throw refusal(CALL, 'keyLengths: elements', lengths.length, `${batch}, the batch`);
+  const count = lengthOf(lengths);
+  if (count !== batch) throw refusal(CALL, 'keyLengths: elements', count, `${batch}, the batch`);
   for (let b = 0; b < batch; b++) {
     if (lengths[b] < 0 || lengths[b] > keys) {
       throw refusal(CALL, `keyLengths[${b}]`, lengths[b], `a whole number from 0 to ${keys}, the keys`);
@@ -207,18 +213,30 @@ function putRows(to, { data }, past, { rank, batch, kvHeads, keys, past: pastRow
 
 /**
  * @param {Out | null} out
- * @param {import('./plans.js').Plan} plan
  * @param {typeof RETURNS[number]} stage
  */
-function targetsOf(out, { counts }, stage) {
+function targetsOf(out, stage) {
   if (out !== null && typeof out !== 'object') throw refusal(CALL, 'out', kindOf(out), '{output, weights, ...}');
   if (out !== null) refuseOthers(`${CALL}: name in out`, out, OUT);
   return {
-    output: reusedBuffer(CALL, 'output', out?.output, counts.out),
-    stage: stage === 'output' ? null : reusedBuffer(CALL, stage, out?.[stage], counts.stage),
-    presentKey: reusedBuffer(CALL, 'presentKey', out?.presentKey, counts.key),
-    presentValue: reusedBuffer(CALL, 'presentValue', out?.presentValue, counts.value),
+    output: reusedBuffer(CALL, 'output', out?.output),
+    stage: stage === 'output' ? null : reusedBuffer(CALL, stage, out?.[stage]),
+    presentKey: reusedBuffer(CALL, 'presentKey', out?.presentKey),
+    presentValue: reusedBuffer(CALL, 'presentValue', out?.presentValue),
   };
+}
+
+/**
+ * @param {ReturnType<typeof targetsOf>} targets
+ * @param {import('./plans.js').Plan} plan
+ * @param {typeof RETURNS[number]} stage
+ */
+function checkTargets({ output, stage: maps, presentKey, presentValue }, { counts }, stage) {
+  sameCount(CALL, 'output', output, counts.out);
+  sameCount(CALL, stage, maps, counts.stage);
+  sameCount(CALL, 'presentKey', presentKey, counts.key);
+  sameCount(CALL, 'presentValue', presentValue, counts.value);
+  separateBuffers(CALL, { output, presentKey, presentValue, ...(stage === 'output' ? {} : { [stage]: maps }) });
 }
 
 /**

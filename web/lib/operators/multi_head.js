@@ -10,7 +10,7 @@ import { mergeMasks } from './merged_mask.js';
 import { readParameters } from './parameters.js';
 import { createPass } from './pass.js';
 import { isGiven } from './shapes.js';
-import { floatTensor, refusal, sameSize } from './tensors.js';
+import { floatTensor, lengthOf, refusal, sameSize } from './tensors.js';
 
 /** @typedef {import('../engine/engine.js').Engine} Engine */
 /** @typedef {import('../engine/core.js').Core} Core */
@@ -71,7 +71,7 @@ export class MultiHeadAttention {
    */
   constructor(engine, options) {
     this.#core = coreOf(engine);
-    const given = optionsOf(CALL, options, OPTIONS);
+    const given = { ...optionsOf(CALL, options, OPTIONS) };
     this.embedDim = wholeNumber(`${CALL}: embedDim`, given.embedDim, 1, MOST);
     this.numHeads = wholeNumber(`${CALL}: numHeads`, given.numHeads, 1, this.embedDim);
     this.numKvHeads = wholeNumber(`${CALL}: numKvHeads`, given.numKvHeads ?? this.numHeads, 1, this.numHeads);
@@ -92,6 +92,10 @@ export class MultiHeadAttention {
       this.#extra = { k: parameters.biasK.slice(), v: parameters.biasV.slice() };
     }
     this.#held = holdMemory(createMaps(this.#core, parameters));
+    // The engine's memory is laid out by them.
+    for (const name of ['embedDim', 'numHeads', 'numKvHeads', 'headDim', 'batchFirst']) {
+      Object.defineProperty(this, name, { writable: false, configurable: false });
+    }
     forgotten.register(this, this.#held.release, this.#held.release);
   }
 
@@ -104,8 +108,10 @@ export class MultiHeadAttention {
    */
   forward(query, key = query, value = key, options) {
     const maps = this.#alive();
-    const given = optionsOf(FORWARD, options, FORWARD_OPTIONS);
-    const places = this.#placesOf(query, key, value);
+    // Read once: behind an option may be a getter.
+    const given = { ...optionsOf(FORWARD, options, FORWARD_OPTIONS) };
+    const inputs = this.#inputsOf(query, key, value);
+    const places = this.#placesOf(inputs);
     const needWeights = flag(FORWARD, 'needWeights', given.needWeights, true);
     const average = flag(FORWARD, 'averageWeights', given.averageWeights, true);
     const emptyNan = oneOf(`${FORWARD}: emptyRows`, given.emptyRows ?? 'zero', ['zero', 'nan']) === 'nan';
@@ -117,16 +123,16 @@ export class MultiHeadAttention {
 
     this.#held.setPass(null);
     const rules = { causal: causal && edge === null, offset, emptyNan };
-    const largestInput = Math.max(query.data.length, key.data.length, value.data.length);
+    const largestInput = Math.max(...[inputs.query, inputs.key, inputs.value].map(({ data }) => lengthOf(data)));
     const pass = createPass(this.#core, FORWARD, { ...places, needWeights, largestInput }, mask?.layout ?? null, rules);
     this.#held.setPass(pass);
     if (mask) this.#writeMask(pass, mask);
-    this.#project(maps, pass, query, key, value);
+    this.#project(maps, pass, inputs);
     pass.attend();
     const rows = places.batch * places.queries;
     maps.out.apply(pass.at('concat'), rows, pass.at('output'));
     return {
-      output: { data: this.#core.heap.readFloat32(pass.at('output'), pass.rows), shape: query.shape.slice() },
+      output: { data: this.#core.heap.readFloat32(pass.at('output'), pass.rows), shape: inputs.query.shape.slice() },
       weights: needWeights ? this.#weightsOf(pass, average) : null,
     };
   }
@@ -173,15 +179,24 @@ export class MultiHeadAttention {
   }
 
   /**
+   * One tensor that is given more than once is read once.
    * @param {FloatTensor} query
    * @param {FloatTensor} key
    * @param {FloatTensor} value
    */
-  #placesOf(query, key, value) {
-    const { shape } = floatTensor(FORWARD, 'query', query, 2, 3);
+  #inputsOf(query, key, value) {
+    const ofQuery = floatTensor(FORWARD, 'query', query, 2, 3);
+    const axes = ofQuery.shape.length;
+    const ofKey = key === query ? ofQuery : floatTensor(FORWARD, 'key', key, axes, axes);
+    const same = value === key ? ofKey : value === query ? ofQuery : null;
+    return { query: ofQuery, key: ofKey, value: same ?? floatTensor(FORWARD, 'value', value, axes, axes) };
+  }
+
+  /** @param {{ query: FloatTensor, key: FloatTensor, value: FloatTensor }} inputs */
+  #placesOf(inputs) {
+    const { shape } = inputs.query;
     const axes = shape.length;
-    const ofKey = floatTensor(FORWARD, 'key', key, axes, axes).shape;
-    const ofValue = floatTensor(FORWARD, 'value', value, axes, axes).shape;
+    const [ofKey, ofValue] = [inputs.key.shape, inputs.value.shape];
     const isBatched = axes === 3;
     const batchAxis = this.batchFirst ? 0 : 1;
     const rowAxis = isBatched && this.batchFirst ? 1 : 0;
@@ -219,11 +234,9 @@ export class MultiHeadAttention {
   /**
    * @param {{ q: Linear, k: Linear, v: Linear }} maps
    * @param {import('./pass.js').Pass} pass
-   * @param {FloatTensor} query
-   * @param {FloatTensor} key
-   * @param {FloatTensor} value
+   * @param {{ query: FloatTensor, key: FloatTensor, value: FloatTensor }} inputs
    */
-  #project(maps, pass, query, key, value) {
+  #project(maps, pass, { query, key, value }) {
     const { batch, queries } = pass.sizes;
     const x = pass.at('x');
     /** @type {Float32Array | null} */

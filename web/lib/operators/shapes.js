@@ -25,17 +25,34 @@ import { floatTensor, refusal, sameSize } from './tensors.js';
 /** More heads than any model has; it keeps a loop over heads without rows from taking seconds. */
 const MOST_HEADS = 65536;
 
+/** @typedef {{ query: FloatTensor, key: FloatTensor, value: FloatTensor, past: { key: FloatTensor, value: FloatTensor } | null }} Tensors */
+
 /**
  * @param {string} call
- * @param {{ query: unknown, key: unknown, value: unknown, heads?: unknown, kvHeads?: unknown, pastKey?: unknown,
- *   pastValue?: unknown }} given
+ * @param {{ query: unknown, key: unknown, value: unknown, pastKey?: unknown, pastValue?: unknown }} given
+ * @returns {Tensors}
+ */
+export function tensorsOf(call, { query: givenQuery, key, value, pastKey, pastValue }) {
+  const query = floatTensor(call, 'query', givenQuery, 2, 4);
+  const rank = query.shape.length;
+  return {
+    query,
+    key: floatTensor(call, 'key', key, rank, rank),
+    value: floatTensor(call, 'value', value, rank, rank),
+    past: pastOf(call, pastKey, pastValue),
+  };
+}
+
+/**
+ * @param {string} call
+ * @param {Tensors} tensors
+ * @param {{ heads?: unknown, kvHeads?: unknown }} given
  * @returns {Sizes}
  */
-export function sizesOf(call, given) {
-  const query = floatTensor(call, 'query', given.query, 2, 4).shape;
+export function sizesOf(call, tensors, given) {
+  const { past } = tensors;
+  const [query, key, value] = [tensors.query.shape, tensors.key.shape, tensors.value.shape];
   const rank = query.length;
-  const key = floatTensor(call, 'key', given.key, rank, rank).shape;
-  const value = floatTensor(call, 'value', given.value, rank, rank).shape;
   const [queryHeads, keyHeads] = headsInShape(rank, query, key);
   const heads = headCount(call, 'heads', given.heads, queryHeads, 1);
   const kvHeads = headCount(call, 'kvHeads', given.kvHeads, keyHeads, heads);
@@ -46,13 +63,13 @@ export function sizesOf(call, given) {
   }
   if (rank === 4) sameSize(call, 'value', 1, value[1], key[1], 'the heads of key');
   const rows = rank - 2;
-  if (rank === 3) return threeAxes(call, query, key, value, heads, kvHeads, pastOf(call, given));
+  if (rank === 3) return threeAxes(call, query, key, value, heads, kvHeads, past);
   sameSize(call, 'value', rows, value[rows], key[rows], 'the rows of key');
   sameSize(call, 'key', rows + 1, key[rows + 1], query[rows + 1], 'the width of query');
   const keyDim = width(call, 'query', query[rows + 1]);
   const valueDim = width(call, 'value', value[rows + 1]);
   const batch = rank === 4 ? query[0] : 1;
-  return withPast(call, pastOf(call, given), {
+  return withPast(call, past, {
     rank,
     batch,
     heads,
@@ -73,7 +90,7 @@ export function sizesOf(call, given) {
  * @param {readonly number[]} value
  * @param {number} heads
  * @param {number} kvHeads
- * @param {ReturnType<typeof pastOf>} past
+ * @param {Tensors['past']} past
  */
 function threeAxes(call, query, key, value, heads, kvHeads, past) {
   sameSize(call, 'value', 1, value[1], key[1], 'the rows of key');
@@ -148,9 +165,10 @@ function width(call, name, size) {
 
 /**
  * @param {string} call
- * @param {{ pastKey?: unknown, pastValue?: unknown }} given
+ * @param {unknown} pastKey
+ * @param {unknown} pastValue
  */
-function pastOf(call, { pastKey, pastValue }) {
+function pastOf(call, pastKey, pastValue) {
   const hasKey = isGiven(pastKey);
   const hasValue = isGiven(pastValue);
   if (hasKey !== hasValue) {
@@ -159,8 +177,8 @@ function pastOf(call, { pastKey, pastValue }) {
   }
   if (!hasKey) return null;
   return {
-    key: floatTensor(call, 'pastKey', pastKey, 4, 4).shape,
-    value: floatTensor(call, 'pastValue', pastValue, 4, 4).shape,
+    key: floatTensor(call, 'pastKey', pastKey, 4, 4),
+    value: floatTensor(call, 'pastValue', pastValue, 4, 4),
   };
 }
 
@@ -169,12 +187,12 @@ export const isGiven = (value) => value !== undefined && value !== null;
 
 /**
  * @param {string} call
- * @param {ReturnType<typeof pastOf>} past
+ * @param {Tensors['past']} past
  * @param {Sizes} sizes
  */
 function withPast(call, past, sizes) {
   if (!past) return sizes;
-  const { key, value } = past;
+  const [key, value] = [past.key.shape, past.value.shape];
   sameSize(call, 'pastKey', 0, key[0], sizes.batch, 'the batch of query');
   sameSize(call, 'pastKey', 1, key[1], sizes.kvHeads, 'the heads of key');
   sameSize(call, 'pastKey', 3, key[3], sizes.keyDim, 'the width of a head of key');

@@ -1,5 +1,6 @@
 /** Checks of the tensors that operators take. A tensor is {data, shape}, row-major. What is refused is named by the call
- * and the argument; nothing is allocated where all is well. */
+ * and the argument. Each part of what is given is read once, and what was read is what is checked, returned and used: behind
+ * a property may be a getter. No array is made where all is well. */
 
 import { QkvError } from '../checks/errors.js';
 
@@ -27,10 +28,10 @@ export const refusal = (call, name, got, want, fix) => new QkvError('argument', 
  * @returns {FloatTensor}
  */
 export function floatTensor(call, name, value, fewest, most) {
-  const { data, shape } = partsOf(value);
-  if (!(data instanceof Float32Array)) throw refusal(call, `${name}: data`, kindOf(data), 'a Float32Array');
-  checkShape(call, name, data, shape, fewest, most);
-  return /** @type {FloatTensor} */ (value);
+  const parts = partsOf(value);
+  const { data } = parts;
+  if (!isFloats(data)) throw refusal(call, `${name}: data`, kindOf(data), 'a Float32Array');
+  return { data, shape: checkShape(call, name, data, parts.shape, fewest, most) };
 }
 
 /**
@@ -42,10 +43,10 @@ export function floatTensor(call, name, value, fewest, most) {
  * @returns {BoolTensor}
  */
 export function boolTensor(call, name, value, fewest, most) {
-  const { data, shape } = partsOf(value);
-  if (!(data instanceof Uint8Array)) throw refusal(call, `${name}: data`, kindOf(data), 'a Uint8Array of 0 and 1');
-  checkShape(call, name, data, shape, fewest, most);
-  return /** @type {BoolTensor} */ (value);
+  const parts = partsOf(value);
+  const { data } = parts;
+  if (!isBytes(data)) throw refusal(call, `${name}: data`, kindOf(data), 'a Uint8Array of 0 and 1');
+  return { data, shape: checkShape(call, name, data, parts.shape, fewest, most) };
 }
 
 /**
@@ -57,9 +58,11 @@ export function boolTensor(call, name, value, fewest, most) {
  * @param {number} most axes
  */
 export function anyTensor(call, name, value, fewest, most) {
-  const { data } = partsOf(value);
-  if (data instanceof Float32Array) return floatTensor(call, name, value, fewest, most);
-  if (data instanceof Uint8Array) return boolTensor(call, name, value, fewest, most);
+  const parts = partsOf(value);
+  const { data } = parts;
+  if (isFloats(data) || isBytes(data)) {
+    return { data, shape: checkShape(call, name, data, parts.shape, fewest, most) };
+  }
   throw refusal(call, `${name}: data`, kindOf(data), 'a Uint8Array (true or false) or a Float32Array (added)');
 }
 
@@ -76,20 +79,50 @@ export function sameSize(call, name, axis, got, want, meaning) {
 }
 
 /**
- * Where a result goes: a buffer of exactly its length, or the tensor of an earlier result.
+ * Where a result goes: a buffer, or the tensor of an earlier result.
  * @param {string} call
  * @param {string} name
  * @param {unknown} value
- * @param {number} count
  * @returns {Float32Array | null} null: a new one
  */
-export function reusedBuffer(call, name, value, count) {
+export function reusedBuffer(call, name, value) {
   if (value === undefined || value === null) return null;
-  const data = value instanceof Float32Array ? value : /** @type {Partial<FloatTensor>} */ (value).data;
-  if (!(data instanceof Float32Array)) throw refusal(call, `out.${name}`, kindOf(value), 'a Float32Array');
-  if (data.length !== count) throw refusal(call, `out.${name}: elements`, data.length, count, detachedHint(data));
+  const data = isFloats(value) ? value : partsOf(value).data;
+  if (!isFloats(data)) throw refusal(call, `out.${name}`, kindOf(value), 'a Float32Array');
   return data;
 }
+
+/**
+ * @param {string} call
+ * @param {string} name
+ * @param {Float32Array | null} data
+ * @param {number} count
+ */
+export function sameCount(call, name, data, count) {
+  if (data === null || lengthOf(data) === count) return;
+  throw refusal(call, `out.${name}: elements`, lengthOf(data), count, detachedHint(data));
+}
+
+/**
+ * Results go into one buffer after the other: one that shares memory with another would be written over.
+ * @param {string} call
+ * @param {Record<string, Float32Array | null>} targets by their names in out
+ */
+export function separateBuffers(call, targets) {
+  for (const name in targets) {
+    for (const other in targets) {
+      if (other === name) break;
+      const [a, b] = [targets[name], targets[other]];
+      if (a === null || b === null || !overlap(a, b)) continue;
+      const fix = 'Each result needs memory of its own.';
+      throw refusal(call, `out.${name}`, `memory that out.${other} has too`, 'memory of its own', fix);
+    }
+  }
+}
+
+/** @param {Float32Array} a @param {Float32Array} b */
+const overlap = (a, b) =>
+  a.buffer === b.buffer && a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
 
 /** @param {unknown} value */
 export function kindOf(value) {
@@ -97,10 +130,35 @@ export function kindOf(value) {
   return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : typeof value;
 }
 
+const ARRAYS = Object.getPrototypeOf(Uint8Array.prototype);
+/** Of the arrays themselves: a prototype, an own property or another realm's constructor can say anything. */
+const [typeOf, countOf] = /** @type {const} */ ([Symbol.toStringTag, 'length']).map(
+  (key) => /** @type {() => unknown} */ (Object.getOwnPropertyDescriptor(ARRAYS, key)?.get),
+);
+
+/** @param {unknown} value @returns {value is Float32Array} */
+const isFloats = (value) => ArrayBuffer.isView(value) && Reflect.apply(typeOf, value, NO_ARGUMENTS) === 'Float32Array';
+
+/** @param {unknown} value @returns {value is Uint8Array} */
+const isBytes = (value) => ArrayBuffer.isView(value) && Reflect.apply(typeOf, value, NO_ARGUMENTS) === 'Uint8Array';
+
+/** @param {unknown} value @returns {value is Int32Array} */
+export const isIntegers = (value) =>
+  ArrayBuffer.isView(value) && Reflect.apply(typeOf, value, NO_ARGUMENTS) === 'Int32Array';
+
+/** @type {[]} */
+const NO_ARGUMENTS = [];
+
+/** @param {Float32Array | Uint8Array | Int32Array} data */
+export const lengthOf = (data) => /** @type {number} */ (Reflect.apply(countOf, data, NO_ARGUMENTS));
+
 const NOTHING = Object.freeze({ data: undefined, shape: undefined });
 
 /** @param {unknown} value */
-const partsOf = (value) => /** @type {{ data?: unknown, shape?: unknown }} */ (value ?? NOTHING);
+function partsOf(value) {
+  const { data, shape } = /** @type {{ data?: unknown, shape?: unknown }} */ (value ?? NOTHING);
+  return { data, shape };
+}
 
 /**
  * @param {string} call
@@ -109,27 +167,35 @@ const partsOf = (value) => /** @type {{ data?: unknown, shape?: unknown }} */ (v
  * @param {unknown} shape
  * @param {number} fewest
  * @param {number} most
+ * @returns {number[]} a copy
  */
 function checkShape(call, name, data, shape, fewest, most) {
   if (!Array.isArray(shape)) throw refusal(call, `${name}: shape`, kindOf(shape), 'an array of whole numbers');
-  if (shape.length < fewest || shape.length > most) {
+  const axes = shape.length;
+  if (axes < fewest || axes > most) {
     const want = fewest === most ? `${fewest} axes` : `${fewest} to ${most} axes`;
     throw refusal(call, `${name}: shape`, shape, want);
   }
   let count = 1;
-  for (let axis = 0; axis < shape.length; axis++) {
+  /** @type {number[]} */
+  const sizes = [];
+  for (let axis = 0; axis < axes; axis++) {
     const size = shape[axis];
     if (!Number.isInteger(size) || size < 0 || size > LONGEST_AXIS) {
       throw refusal(call, `${name}: shape[${axis}]`, size, 'a whole number from 0 to 2^30');
     }
     count *= size;
+    sizes.push(size);
   }
-  if (data.length !== count) {
-    const want = `${count} for the shape ${JSON.stringify(shape)}`;
-    throw refusal(call, `${name}: elements of data`, data.length, want, detachedHint(data));
+  if (lengthOf(data) !== count) {
+    const want = `${count} for the shape ${JSON.stringify(sizes)}`;
+    throw refusal(call, `${name}: elements of data`, lengthOf(data), want, detachedHint(data));
   }
+  return sizes;
 }
 
 /** @param {Float32Array | Uint8Array} data */
 const detachedHint = (data) =>
-  data.length === 0 && data.buffer.byteLength === 0 ? 'Its buffer is empty: was it transferred elsewhere?' : undefined;
+  lengthOf(data) === 0 && data.buffer.byteLength === 0
+    ? 'Its buffer is empty: was it transferred elsewhere?'
+    : undefined;

@@ -3,11 +3,6 @@ import { byteOfPiece, bytesOfChars, pieceOfByte } from './text/byte_level.js';
 
 /** @typedef {import('./read/read_decoder.js').Decoder} Decoder */
 /** @typedef {{ special?: boolean }} DecodeOptions special: keep special tokens */
-/**
- * early: what byte pieces make is told when a character is complete. Without it a run of byte pieces is told when it ends,
- * because bytes that are no UTF-8 spoil the whole run; only then the parts are the text of `decode`.
- * @typedef {DecodeOptions & { early?: boolean }} StreamOptions
- */
 /** @typedef {{ push: (id: number) => string, end: () => string }} TextStream */
 
 /**
@@ -35,13 +30,13 @@ export function createDecode({ steps }, pieceOf, isSpecial) {
     /**
      * Text of tokens that come one by one: each call gives what has become complete. Bytes of a character that is not
      * complete are kept; `end` shows them as U+FFFD.
-     * @param {StreamOptions} [options]
+     * @param {DecodeOptions} [options]
      * @returns {TextStream}
      */
-    openText({ special = false, early = false } = {}) {
+    openText({ special = false } = {}) {
       let joined = false;
       const streams = steps.map((step) => {
-        const stream = step.open(joined, early);
+        const stream = step.open(joined);
         joined ||= step.joins;
         return stream;
       });
