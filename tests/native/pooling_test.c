@@ -22,7 +22,7 @@ static double share(qkv_pooling pooling, int first, int i) {
     case QKV_POOL_LAST: return i == TOKENS - 1;
     case QKV_POOL_WEIGHTED_MEAN: return (i + 1) / places;
     case QKV_POOL_MEAN_SQRT_LEN: return 1.0 / sqrt(TOKENS - first);
-    default: return NAN;
+    default: return (double)NAN;
     }
 }
 
@@ -30,7 +30,7 @@ static void pool64(qkv_pooling pooling, int first, int normalize, double *want) 
     double norm = 0;
 
     for (int o = 0; o < WIDTH; o++) {
-        want[o] = pooling == QKV_POOL_MAX ? -INFINITY : 0;
+        want[o] = pooling == QKV_POOL_MAX ? (double)-INFINITY : 0;
         for (int i = first; i < TOKENS; i++) {
             const double x = (double)hidden[i * WIDTH + o];
             want[o] = pooling == QKV_POOL_MAX ? fmax(want[o], x) : want[o] + share(pooling, first, i) * x;
