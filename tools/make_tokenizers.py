@@ -2,7 +2,7 @@
 """Trains the small tokenizers of tests/golden/tokenizers: one for each way that published families set theirs up.
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.3 protobuf==7.36.2
-    python tools/make_tokenizers.py tests/golden/tokenizers README.md docs/*.md
+    python tools/make_tokenizers.py tests/golden/tokenizers README.md docs/*.md [--only NAME,NAME]
 
 The texts named and the sentences of make_wordpiece_golden.py are what they are trained on. sentencepiece's charsmap is the
 same for all that have one; it is kept once, in nmt_nfkc.gz, and the files say "nmt_nfkc" in its place.
@@ -15,9 +15,7 @@ import json
 import pathlib
 import sys
 
-import sentencepiece
 from make_wordpiece_golden import ORDINARY
-from sentencepiece import sentencepiece_model_pb2
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -35,6 +33,13 @@ DEEPSEEK = (
     r"""| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 BLOOM = r" ?[^(\s|[.,!?…。，、।۔،])]+"
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+GROUPED = r"(?=(\d{3})+(?!\d))"
+SCRIPTS = (
+    r"^\p{Zs}+|\p{Zs}+$|\b\p{Latin}+\b|[\p{Han}\p{Hiragana}\p{Katakana}]|(?>\p{Cyrillic}+)|\p{Nd}+|(?i)[a-cx]+|\p{Pd}\B|\p{M}*+."
+)
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 SPACE_MARK = "▁"
 
@@ -200,6 +205,9 @@ def gemma(lines):
 
 
 def charsmap(lines):
+    import sentencepiece
+    from sentencepiece import sentencepiece_model_pb2
+
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -287,8 +295,48 @@ def cased(lines):
     return tokenizer
 
 
+def cl100k(lines):
+    """tiktoken's pattern as it is, and digits grouped by threes from the right."""
+    cuts = [split(GROUPED), split(CL100K), byte_level(regex=False)]
+    return bpe(lines, pre_tokenizers.Sequence(cuts))
+
+
+def scripts(lines):
+    tokenizer = bpe(lines, pre_tokenizers.Sequence([split(SCRIPTS), byte_level(regex=False)]))
+    saved = json.loads(tokenizer.to_str())
+    # What the package gives as ids is not what is written here.
+    for token in saved["added_tokens"]:
+        token["id"] += 500
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    saved["added_tokens"] += [{"id": 5000 - i, "content": text, **flags} for i, text in enumerate(["attention", "<s>", "\n\n"])]
+    return saved
+
+
+def openai_gpt(lines):
+    specials = ["<unk>"]
+    norm = normalizers.BertNormalizer(lowercase=True)
+    pre = pre_tokenizers.BertPreTokenizer()
+    options = {"unk_token": "<unk>", "end_of_word_suffix": "</w>"}
+    tokenizer = bpe(lines, pre, norm=norm, specials=specials, alphabet="", **options)
+    tokenizer.decoder = decoders.BPEDecoder("</w>")
+    return tokenizer
+
+
+def word_level(lines):
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.Punctuation()])
+    specials = ["[UNK]", "[CLS]", "[SEP]"]
+    trainer = trainers.WordLevelTrainer(vocab_size=600, special_tokens=specials, show_progress=False)
+    tokenizer.train_from_iterator(lines, trainer)
+    ids = {"[CLS]": 1, "[SEP]": 2}
+    tokenizer.post_processor = template("[CLS] [CLS] $A [SEP]", "[CLS] $B:1 [SEP]:1 [SEP]:1 $A:0 [SEP]:0", **ids)
+    return tokenizer
+
+
 BUILDERS = [gpt2, roberta, modernbert, llama3, qwen2, smollm2, o200k, deepseek, falcon, bloom, clip, prefixed]
 BUILDERS += [llama2, mistral, gemma, xlm_roberta, t5, albert, unigram_bytes, mpnet, cased]
+BUILDERS += [cl100k, scripts, openai_gpt, word_level]
 
 
 def without_charsmap(node):
@@ -304,19 +352,23 @@ def without_charsmap(node):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
+    arguments = sys.argv[1:]
+    only = arguments[arguments.index("--only") + 1].split(",") if "--only" in arguments else None
+    folder, *paths = arguments[: arguments.index("--only")] if only else arguments
+    folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ORDINARY * 3 + [line for path in sys.argv[2:] for line in pathlib.Path(path).read_text().splitlines()]
+    lines = ORDINARY * 3 + [line for path in paths for line in pathlib.Path(path).read_text().splitlines()]
     maps = set()
-    for build in BUILDERS:
-        saved, found = without_charsmap(json.loads(build(lines).to_str()))
+    for build in [build for build in BUILDERS if only is None or build.__name__ in only]:
+        built = build(lines)
+        saved, found = without_charsmap(built if isinstance(built, dict) else json.loads(built.to_str()))
         maps |= found
         if build in (roberta, smollm2, llama2):  # the older way to write merges
             saved["model"]["merges"] = [" ".join(pair) for pair in saved["model"]["merges"]]
         text = json.dumps(saved, ensure_ascii=False, separators=(",", ":"))
         (folder / f"{build.__name__}.json").write_text(text.replace('},"', '},\n"') + "\n")
-    (only,) = maps
-    (folder / "nmt_nfkc.gz").write_bytes(gzip.compress(base64.b64decode(only), mtime=0))
+    for charsmap_used in maps:
+        (folder / "nmt_nfkc.gz").write_bytes(gzip.compress(base64.b64decode(charsmap_used), mtime=0))
 
 
 if __name__ == "__main__":

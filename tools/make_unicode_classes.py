@@ -33,15 +33,72 @@ def of_pattern(pattern):
     return matched(Split(Regex(pattern), "removed", invert=True))
 
 
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
+# The scripts that the package's version of Unicode knows: the long name, then the short one.
+SCRIPTS = """Common=Zyyy Latin=Latn Bopomofo=Bopo Inherited=Zinh Greek=Grek Coptic=Copt Cyrillic=Cyrl Armenian=Armn Hebrew=Hebr
+Arabic=Arab Syriac=Syrc Thaana=Thaa Nko=Nkoo Samaritan=Samr Mandaic=Mand Devanagari=Deva Bengali=Beng Gurmukhi=Guru
+Gujarati=Gujr Oriya=Orya Tamil=Taml Telugu=Telu Kannada=Knda Malayalam=Mlym Sinhala=Sinh Thai=Thai Lao=Laoo
+Tibetan=Tibt Myanmar=Mymr Georgian=Geor Hangul=Hang Ethiopic=Ethi Cherokee=Cher Canadianaboriginal=Cans Ogham=Ogam
+Runic=Runr Tagalog=Tglg Hanunoo=Hano Buhid=Buhd Tagbanwa=Tagb Khmer=Khmr Mongolian=Mong Limbu=Limb Taile=Tale
+Newtailue=Talu Buginese=Bugi Taitham=Lana Balinese=Bali Sundanese=Sund Batak=Batk Lepcha=Lepc Olchiki=Olck
+Braille=Brai Glagolitic=Glag Tifinagh=Tfng Han=Hani Hiragana=Hira Katakana=Kana Yi=Yiii Lisu=Lisu Vai=Vaii Bamum=Bamu
+Sylotinagri=Sylo Phagspa=Phag Saurashtra=Saur Kayahli=Kali Rejang=Rjng Javanese=Java Cham=Cham Taiviet=Tavt
+Meeteimayek=Mtei Linearb=Linb Lycian=Lyci Carian=Cari Olditalic=Ital Gothic=Goth Oldpermic=Perm Ugaritic=Ugar
+Oldpersian=Xpeo Deseret=Dsrt Shavian=Shaw Osmanya=Osma Osage=Osge Elbasan=Elba Caucasianalbanian=Aghb Vithkuqi=Vith
+Todhri=Todr Lineara=Lina Cypriot=Cprt Imperialaramaic=Armi Palmyrene=Palm Nabataean=Nbat Hatran=Hatr Phoenician=Phnx
+Lydian=Lydi Meroitichieroglyphs=Mero Meroiticcursive=Merc Kharoshthi=Khar Oldsoutharabian=Sarb Oldnortharabian=Narb
+Manichaean=Mani Avestan=Avst Inscriptionalparthian=Prti Inscriptionalpahlavi=Phli Psalterpahlavi=Phlp Oldturkic=Orkh
+Oldhungarian=Hung Hanifirohingya=Rohg Garay=Gara Yezidi=Yezi Oldsogdian=Sogo Sogdian=Sogd Olduyghur=Ougr
+Chorasmian=Chrs Elymaic=Elym Brahmi=Brah Kaithi=Kthi Sorasompeng=Sora Chakma=Cakm Mahajani=Mahj Sharada=Shrd
+Khojki=Khoj Multani=Mult Khudawadi=Sind Grantha=Gran Tulutigalari=Tutg Newa=Newa Tirhuta=Tirh Siddham=Sidd Modi=Modi
+Takri=Takr Ahom=Ahom Dogra=Dogr Warangciti=Wara Divesakuru=Diak Nandinagari=Nand Zanabazarsquare=Zanb Soyombo=Soyo
+Paucinhau=Pauc Sunuwar=Sunu Bhaiksuki=Bhks Marchen=Marc Masaramgondi=Gonm Gunjalagondi=Gong Makasar=Maka Kawi=Kawi
+Cuneiform=Xsux Cyprominoan=Cpmn Egyptianhieroglyphs=Egyp Anatolianhieroglyphs=Hluw Gurungkhema=Gukh Mro=Mroo
+Tangsa=Tnsa Bassavah=Bass Pahawhhmong=Hmng Kiratrai=Krai Medefaidrin=Medf Miao=Plrd Tangut=Tang Nushu=Nshu
+Khitansmallscript=Kits Duployan=Dupl Signwriting=Sgnw Nyiakengpuachuehmong=Hmnp Toto=Toto Wancho=Wcho Nagmundari=Nagm
+Olonal=Onao Mendekikakui=Mend Adlam=Adlm Unknown=Zzzz""".split()
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def base36(number):
+    return (base36(number // 36) if number >= 36 else "") + DIGITS[number % 36]
+
+
+def partition(names, letters):
+    """All code points in a row as runs: letters for the place of the name in the list, then the length in base 36 if it is not 1."""
+    owner = ["Cs" if 0xD800 <= p < 0xE000 and "Cs" in names else names[-1] for p in range(0x110000)]
+    for name in names:
+        for point in of_pattern(r"\p{%s}" % name.split("=")[0]):
+            owner[point] = name
+    runs, at = [], 0
+    while at < len(owner):
+        end = at
+        while end < len(owner) and owner[end] == owner[at]:
+            end += 1
+        place = names.index(owner[at])
+        code = "".join(chr(65 + place // 26 ** i % 26) for i in reversed(range(letters)))
+        runs.append(code + (base36(end - at) if end - at > 1 else ""))
+        at = end
+    return "".join(runs)
+
+
+def lines_of(text):
+    return "\n".join(text[at : at + 118] for at in range(0, len(text), 118))
+
+
 def pattern_classes():
-    leaves = {name: of_pattern(r"\p{%s}" % name) for name in ("Lu", "Ll", "Lt", "Lm", "Lo", "M", "Nd", "Nl", "No", "P", "S")}
-    for whole, parts in {"L": ("Lu", "Ll", "Lt", "Lm", "Lo"), "N": ("Nd", "Nl", "No")}.items():
-        assert sorted(p for part in parts for p in leaves[part]) == of_pattern(r"\p{%s}" % whole)
-    tables = {name: (f"\\p{{{name}}} of a pattern", points) for name, points in leaves.items()}
-    tables["HAN"] = (r"\p{Han} of a pattern", of_pattern(r"\p{Han}"))
+    category = "general categories of \\p{} in a row, two letters each: the place in CATEGORY_NAMES to base 26 from A"
+    script = "the same for scripts and SCRIPT_NAMES"
+    tables = {
+        "CATEGORY_NAMES": ("general categories", " ".join(CATEGORIES)),
+        "CATEGORIES": (category + "; behind it the length of the run to base 36, if it is not 1", partition(CATEGORIES, 2)),
+        "SCRIPT_NAMES": ("scripts, the long name and the short one", " ".join(SCRIPTS)),
+        "SCRIPTS": (script, partition(SCRIPTS, 2)),
+    }
     tables["PATTERN_SPACE"] = (r"\s of a pattern", of_pattern(r"\s"))
     tables["PATTERN_WORD"] = (r"\w of a pattern", of_pattern(r"\w"))
-    assert of_pattern(r"\d") == leaves["Nd"]
+    assert of_pattern(r"\d") == of_pattern(r"\p{Nd}")
+    assert of_pattern(r"\p{L}") == of_pattern(r"[\p{Lu}\p{Ll}\p{Lt}\p{Lm}\p{Lo}]")
     spaces = set(tables["PATTERN_SPACE"][1])
     pieces = Whitespace()
     word = [p for p in POINTS if p not in spaces and len(pieces.pre_tokenize_str("a" + chr(p))) == 1]
@@ -104,7 +161,7 @@ def write(path, title, tables):
     for name, (meaning, members) in tables.items():
         text = members if isinstance(members, str) else ranges(members)
         size = "" if isinstance(members, str) else f": {len(members)} code points"
-        lines += ["", f"/** {meaning[0].upper()}{meaning[1:]}{size}. */", f"export const {name.upper()} = `", wrapped(text).strip(), "`;"]
+        lines += ["", f"/** {meaning[0].upper()}{meaning[1:]}{size}. */", f"export const {name.upper()} = `", (wrapped(text) if " " in text else lines_of(text)).strip(), "`;"]
     path.write_text("\n".join(lines) + "\n")
 
 

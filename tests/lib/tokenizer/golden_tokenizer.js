@@ -11,6 +11,7 @@ export const GOLDEN_TOKENIZERS = {
   'BPE with bytes': ['llama2', 'mistral', 'gemma'],
   Unigram: ['xlm_roberta', 't5', 'albert', 'unigram_bytes'],
   WordPiece: ['mpnet', 'cased'],
+  'patterns and parts that few files have': ['cl100k', 'scripts', 'openai_gpt', 'word_level'],
 };
 
 /** @param {string} name @returns {Record<string, any>} */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { alignSlice } from '../../../web/lib/tokenizer/text/aligned_text.js';
+import { alignSlice, newBudget } from '../../../web/lib/tokenizer/text/aligned_text.js';
 import { readNormalizer } from '../../../web/lib/tokenizer/read/read_normalizer.js';
 import { goldenJson } from './golden_tokenizer.js';
 
@@ -17,7 +17,7 @@ for (const [name, sum] of Object.entries(golden.sha256)) {
     const normalize = readNormalizer(name === 'Precompiled' ? goldenJson('t5').normalizer : { type: name });
     const hash = createHash('sha256');
     for (const text of [...singles, ...golden.strings]) {
-      const result = normalize(alignSlice(text, 0, text.length), () => {});
+      const result = normalize(alignSlice(text, 0, text.length), newBudget(text.length));
       assert.equal(result.starts.length, result.text.length);
       assert.equal(result.ends.length, result.text.length);
       hash.update(`${result.text}\n`);
@@ -28,7 +28,7 @@ for (const [name, sum] of Object.entries(golden.sha256)) {
 
 /** @param {unknown} json @param {string} text */
 const places = (json, text) => {
-  const { text: made, starts, ends } = readNormalizer(json)(alignSlice(text, 0, text.length), () => {});
+  const { text: made, starts, ends } = readNormalizer(json)(alignSlice(text, 0, text.length), newBudget(text.length));
   return [made, starts.map((start, i) => `${start}-${ends[i]}`).join(' ')];
 };
 

@@ -3,7 +3,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { createTokenizer } from '../../../web/lib/tokenizer/index.js';
 import { expectError } from '../expect_error.js';
-import { GOLDEN_TOKENIZERS, goldenJson, goldenTokenizer } from './golden_tokenizer.js';
+import { GOLDEN_TOKENIZERS, goldenJson } from './golden_tokenizer.js';
 
 /** @typedef {Record<string, any>} Json */
 
@@ -85,8 +85,8 @@ const REFUSED = [
   [
     'gpt2',
     'a pattern that hangs',
-    put('pre_tokenizer', split({ Regex: '(a+)+$' })),
-    /pattern\.Regex: got .*\(a\+\)\+\$/,
+    put('pre_tokenizer', split({ Regex: '(a*)+$' })),
+    /pattern\.Regex: got .*\(a\*\)\+\$/,
   ],
   ['gpt2', 'a pattern of no kind', put('pre_tokenizer', split({})), /pre_tokenizer\.pattern\.Regex: got "nothing"/],
   [
@@ -143,35 +143,15 @@ test('a file that makes a text endlessly longer is stopped, in whichever part it
   await expectError(() => changed('gpt2', bomb).encode('a'), 'text', /at most 4352 characters/);
   const twice = put('normalizer', { type: 'Sequence', normalizers: [longer, longer] });
   const many = changed('llama3', twice);
-  await expectError(() => many.encode('a<|eot_id|>'.repeat(1000)), 'text', /rewrites it/);
+  await expectError(() => many.encode('a<|eot_id|>'.repeat(1000)), 'text', /rewrites it|asks for/);
   const bytes = put('pre_tokenizer', { type: 'Sequence', pretokenizers: Array(60).fill({ type: 'ByteLevel' }) });
-  await expectError(() => changed('gpt2', bytes).encode('é'.repeat(1000)), 'text', /rewrites it/);
+  await expectError(() => changed('gpt2', bytes).encode('é'.repeat(1000)), 'text', /rewrites it|asks for/);
   const added = (/** @type {Json} */ json) => {
     put('normalizer', longer)(json);
     json.added_tokens.push({ id: 4000, content: 'aa', normalized: true });
   };
   await expectError(() => changed('gpt2', added), 'tokenizer', /the added token aa, normalised: got "2000 characters"/);
 });
-
-/** @type {Record<string, string>} */
-const LONG = {
-  'one word': 'abcdefghij'.repeat(100_000),
-  spaces: ' '.repeat(1_000_000),
-  words: 'the über 漢字 don’t 12345 '.repeat(36_000),
-  marks: `a${'\u0301\u0323'.repeat(400_000)}`,
-  'special tokens': '<mask></s>'.repeat(90_000),
-};
-
-for (const name of ['qwen2', 'llama2', 'xlm_roberta']) {
-  test(`${name}: a megabyte of anything takes seconds at most`, () => {
-    const tokenizer = goldenTokenizer(name, 512);
-    for (const [what, text] of Object.entries(LONG)) {
-      const start = process.cpuUsage().user;
-      assert.ok(tokenizer.encode(text).ids.length <= 512);
-      assert.ok(process.cpuUsage().user - start < 8e6, what);
-    }
-  });
-}
 
 test('a file with any one value changed is read or refused, and then gives ids of the table', () => {
   const files = Object.values(GOLDEN_TOKENIZERS).flatMap((names) => names.slice(0, 2));

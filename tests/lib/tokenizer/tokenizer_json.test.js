@@ -89,7 +89,7 @@ const REFUSED = [
   [
     'an unknown kind of model',
     put('model.type', 'Neural'),
-    /model\.type: got "Neural", want WordPiece, BPE, Unigram\. Give/,
+    /model\.type: got "Neural", want WordPiece, BPE, Unigram, WordLevel\. Give/,
   ],
   ['a vocabulary that is a list', put('model.vocab', ['a']), /model\.vocab: got "a list of 1", want an object/],
   ['an empty vocabulary', put('model.vocab', {}), /model\.vocab/],
@@ -102,11 +102,6 @@ const REFUSED = [
     'an id as large as the table',
     put('model.vocab.a', 16),
     /got 16, want a whole number from 0 to 15.*belong together/,
-  ],
-  [
-    'two pieces with one id',
-    put('model.vocab.b', 3),
-    /model\.vocab\["b"\]: got 3, want an id of its own, not that of "a"/,
   ],
   [
     'no unknown token',
@@ -155,21 +150,14 @@ const REFUSED = [
   ],
   ['added tokens that are no list', put('added_tokens', {}), /added_tokens: got "an object", want a list/],
   ['an added token whose id is no number', put('added_tokens.0.id', '1'), /added_tokens\[0\]\.id: got "1"/],
-  [
-    'an added token with another id than its piece',
-    put('added_tokens.0.id', 9),
-    /added_tokens\[0\]\.id: got 9, want 1, as in model\.vocab/,
-  ],
-  ['an added token without text', put('added_tokens.0.content', ''), /added_tokens\[0\]\.content/],
+  ['an added token without text', put('added_tokens.0.content', undefined), /added_tokens\[0\]\.content/],
   ['an endless added token', put('added_tokens.0.content', 'x'.repeat(2000)), /2000 characters/],
 ];
 
 for (const [what, change, message] of REFUSED) {
   test(`refused: a tokenizer.json with ${what}`, async () => {
-    const start = performance.now();
     const error = await expectError(() => tokenizerOf(change), 'tokenizer', message);
     assert.ok(error.message.startsWith('tokenizer.json: '));
-    assert.ok(performance.now() - start < 1000);
   });
 }
 
@@ -204,7 +192,7 @@ test('added tokens take spaces, need word borders, or are sought after normalisi
   const places = (token, text) =>
     tokenizerOf(withToken(token))
       .encode(text)
-      .tokens.filter(({ id }) => id === 9)
+      .tokens.filter(({ id }) => id === 8)
       .map(({ start, end }) => [start, end]);
   assert.deepEqual(places({ normalized: false }, 'a new anew NEW'), [
     [2, 5],
@@ -219,14 +207,18 @@ test('added tokens take spaces, need word borders, or are sought after normalisi
     [0, 3],
     [4, 7],
   ]);
-  assert.equal(tokenizerOf(withToken({})).textOf(9), 'new');
+  assert.equal(tokenizerOf(withToken({})).textOf(8), 'new');
 });
 
 test('an added token beyond the table is left out: its text is ordinary', () => {
   const beyond = (/** @type {Json} */ json) =>
-    void json.added_tokens.push({ id: 16, content: '<image>', special: true });
-  assert.deepEqual(pieces(beyond, '<image>'), ['[CLS]', '[UNK]', '[UNK]', '[UNK]', '[SEP]']);
-  assert.equal(tokenizerOf(beyond).idOf('<image>'), undefined);
+    void json.added_tokens.push({ id: 8, content: '<image>', special: true });
+  const { tokens } = tokenizerOf(beyond, 8).encode('<image>');
+  assert.deepEqual(
+    tokens.map(({ text }) => text),
+    ['[CLS]', '[UNK]', '[UNK]', '[UNK]', '[SEP]'],
+  );
+  assert.equal(tokenizerOf(beyond, 8).idOf('<image>'), undefined);
 });
 
 test('the word limit counts characters, however many units they take', () => {
@@ -241,4 +233,45 @@ test('letters that only newer Unicode decomposes stay whole, whatever the browse
   const letter = '\u{11938}';
   const { ids } = tokenizerOf((json) => void Object.assign(json.model.vocab, { [letter]: 8 })).encode(letter);
   assert.deepEqual([...ids], [1, 8, 2]);
+});
+
+test('W7: an added token has the id of its piece, or the next one behind the vocabulary, whatever the file says', () => {
+  const { encode, idOf } = tokenizerOf((json) => {
+    json.added_tokens[0].id = 9;
+    for (const content of ['new', '', 'newer', 'new']) json.added_tokens.push({ id: 2, content, normalized: false });
+  });
+  assert.deepEqual([...encode('[CLS]newernew').ids], [1, 1, 9, 8, 2]);
+  assert.deepEqual([idOf('new'), idOf('newer'), idOf('[CLS]')], [8, 9, 1]);
+});
+
+test('W7: pieces may share an id, a template may begin with the second text and have specials in a row', () => {
+  const special = (/** @type {string} */ id) => ({ SpecialToken: { id, type_id: 0 } });
+  const tokenizer = tokenizerOf((json) => {
+    json.model.vocab.b = 3;
+    json.post_processor.single.unshift(special('[SEP]'));
+    json.post_processor.pair = [{ Sequence: { id: 'B', type_id: 1 } }, special('[SEP]'), { Sequence: { id: 'A' } }];
+  });
+  assert.deepEqual([...tokenizer.encode('a b').ids], [2, 1, 3, 3, 2]);
+  const { ids, typeIds, tokens } = tokenizer.encode('ac', 'b');
+  assert.deepEqual([...ids], [3, 2, 3, 5]);
+  assert.deepEqual([...typeIds], [1, 0, 0, 0]);
+  assert.deepEqual(
+    tokens.map(({ segment, start, end }) => [segment, start, end]),
+    [
+      [1, 0, 1],
+      [1, 1, 1],
+      [0, 0, 1],
+      [0, 1, 2],
+    ],
+  );
+});
+
+test('W7: without unknown token WordLevel takes the words it has, and names the one that it has not', async () => {
+  const words = put('model', { type: 'WordLevel', unk_token: '?', vocab: { a: 3, b: 4 } });
+  assert.deepEqual([...tokenizerOf(words).encode('a b').ids], [1, 3, 4, 2]);
+  await expectError(
+    () => tokenizerOf(words).encode('a c'),
+    'text',
+    /A word of the text: got "c", want a word of the voc/,
+  );
 });

@@ -4,7 +4,7 @@
  */
 
 import { createTest, readRanges } from './unicode/code_points.js';
-import { createTrie } from './models/trie.js';
+import { createTrie, TRIE_WORK } from './models/trie.js';
 import { PATTERN_SPACE, WORD } from './unicode/unicode_classes.js';
 
 /**
@@ -18,6 +18,7 @@ import { PATTERN_SPACE, WORD } from './unicode/unicode_classes.js';
  * @property {boolean} normalized looked for in the normalised text
  */
 
+/** @typedef {import('./text/aligned_text.js').Budget} Budget */
 /** @typedef {(token: AddedToken | null, start: number, end: number) => void} OnSection token null: ordinary text */
 
 const isWord = createTest(readRanges(WORD));
@@ -25,7 +26,7 @@ const isSpace = createTest(readRanges(PATTERN_SPACE));
 
 /**
  * @param {readonly (readonly [string, AddedToken])[]} patterns what to look for, and the token it stands for
- * @returns {(text: string, from: number, to: number, onSection: OnSection) => void}
+ * @returns {(text: string, from: number, to: number, onSection: OnSection, budget: Budget) => void}
  */
 export function createSplitter(patterns) {
   /** @type {Map<string, number>} the first of several with one pattern counts */
@@ -35,11 +36,11 @@ export function createSplitter(patterns) {
   });
   const trie = createTrie(places);
 
-  return (text, from, to, onSection) => {
+  return (text, from, to, onSection, { work }) => {
     let done = from;
     let at = places.size > 0 ? from : to;
     while (at < to) {
-      const match = longestAt(trie, text, at, to);
+      const match = longestAt(trie, text, at, to, work);
       if (match === null) {
         at++;
         continue;
@@ -65,16 +66,19 @@ export function createSplitter(patterns) {
  * @param {string} text
  * @param {number} at
  * @param {number} to
+ * @param {Budget['work']} work
  * @returns {{ value: number, end: number } | null}
  */
-function longestAt(trie, text, at, to) {
+function longestAt(trie, text, at, to, work) {
   let best = null;
   let node = trie.child(0, text.charCodeAt(at));
-  for (let end = at + 1; node !== -1; end++) {
+  let end = at + 1;
+  for (; node !== -1; end++) {
     const value = trie.valueOf(node);
     if (value !== -1) best = { value, end };
     node = end < to ? trie.child(node, text.charCodeAt(end)) : -1;
   }
+  work(TRIE_WORK * (end - at));
   return best;
 }
 

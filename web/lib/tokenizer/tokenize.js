@@ -14,6 +14,8 @@ import { PATTERN_SPACE } from './unicode/unicode_classes.js';
 const isSpace = createTest(readRanges(PATTERN_SPACE));
 /** A text is compared with the patterns at each of its characters, so these must not be endless. */
 const MAX_PATTERN = 512;
+/** Steps for a unit of a text that is looked at once, and copied with its place. */
+const TEXT_WORK = 4;
 /** A space in the byte-level alphabet. */
 const BYTE_SPACE = 'Ġ';
 
@@ -22,13 +24,15 @@ const BYTE_SPACE = 'Ġ';
  * @param {(id: number) => string} textOf
  * @param {(id: number) => boolean} isSpecial
  * @param {(id: number) => string} pieceOf
+ * @param {(units: number) => import('./text/aligned_text.js').Budget} [openBudget] for a text of that length
  * @returns {Tokenize}
  */
-export function createTokenize({ model, normalize, preTokenize, added, template }, textOf, isSpecial, pieceOf) {
-  const spendOnAdded = newBudget(added.reduce((units, { content }) => units + content.length, 0));
+export function createTokenize(settings, textOf, isSpecial, pieceOf, openBudget = newBudget) {
+  const { model, normalize, preTokenize, added, template } = settings;
+  const addedBudget = openBudget(added.reduce((units, { content }) => units + content.length, 0));
   /** @param {AddedToken} token */
   const normal = ({ content }) => {
-    const { text } = normalize(alignSlice(content, 0, content.length), spendOnAdded);
+    const { text } = normalize(alignSlice(content, 0, content.length), addedBudget);
     if (text.length <= MAX_PATTERN) return text;
     const key = `the added token ${content}, normalised`;
     throw refusal(key, `${text.length} characters`, `at most ${MAX_PATTERN}`);
@@ -39,7 +43,8 @@ export function createTokenize({ model, normalize, preTokenize, added, template 
 
   return (text, limit, segment) => {
     const whole = wellFormed(text);
-    const spend = newBudget(whole.length);
+    const budget = openBudget(whole.length);
+    budget.work(TEXT_WORK * whole.length);
     /** @type {Token[]} */
     const tokens = [];
     let count = 0;
@@ -51,29 +56,32 @@ export function createTokenize({ model, normalize, preTokenize, added, template 
       const [from, to] = trim(whole, piece, start, end, tokens.length === 0);
       tokens.push(makeToken(id, textOf(id), isSpecial(id), word, from, to, segment));
     };
-    splitRaw(whole, 0, whole.length, (token, from, to) => {
+    const onRaw = (/** @type {AddedToken | null} */ token, /** @type {number} */ from, /** @type {number} */ to) => {
       if (token !== null) {
         add(token.id, whole.slice(from, to), from, to);
         word++;
         return;
       }
-      const aligned = normalize(alignSlice(whole, from, to), spend);
-      splitNormal(aligned.text, 0, aligned.text.length, (found, start, end) => {
+      const aligned = normalize(alignSlice(whole, from, to), budget);
+      /** @type {import('./added_tokens.js').OnSection} */
+      const onNormal = (found, start, end) => {
         if (found !== null) {
           add(found.id, aligned.text.slice(start, end), aligned.starts[start], aligned.ends[end - 1]);
           word++;
           return;
         }
-        const { source, froms, tos } = preTokenize(onePiece(sliceAligned(aligned, start, end)), spend);
+        const { source, froms, tos } = preTokenize(onePiece(sliceAligned(aligned, start, end)), budget);
         for (let i = 0; i < froms.length; i++) {
           const base = froms[i];
-          model.cutWord(source.text.slice(base, tos[i]), (id, a, b) => {
+          const onPiece = (/** @type {number} */ id, /** @type {number} */ a, /** @type {number} */ b) =>
             add(id, pieceOf(id), source.starts[base + a], source.ends[base + b - 1]);
-          });
+          model.cutWord(source.text.slice(base, tos[i]), onPiece, budget);
           word++;
         }
-      });
-    });
+      };
+      splitNormal(aligned.text, 0, aligned.text.length, onNormal, budget);
+    };
+    splitRaw(whole, 0, whole.length, onRaw, budget);
     return { tokens, count };
   };
 }

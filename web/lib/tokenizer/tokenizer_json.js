@@ -54,25 +54,34 @@ function readPad(value, vocab) {
 }
 
 /**
- * Tokens beyond the model's table are left out: a text model may come with the tokenizer of one that also sees pictures.
+ * Which id an added token has is not the file's to say, though it does: as in the Rust package it is that of its piece, and
+ * tokens without one follow behind the vocabulary in the file's order. Of several with one text the last says how. Tokens
+ * beyond the model's table are left out: a text model may come with the tokenizer of one that also sees pictures.
  * @param {unknown} value
  * @param {Model} model
  * @param {number} vocab
  * @returns {AddedToken[]}
  */
 function readAdded(value, model, vocab) {
-  return listAt(value, 'added_tokens', MAX_ADDED).flatMap((entry, i) => {
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  let next = model.ids.size;
+  /** @type {Map<string, AddedToken>} */
+  const tokens = new Map();
+  listAt(value, 'added_tokens', MAX_ADDED).forEach((entry, i) => {
     const key = `added_tokens[${i}]`;
     const token = objectAt(entry, key);
     const content = stringAt(token.content, `${key}.content`);
-    if (content === '' || content.length > MAX_CONTENT) {
-      throw refusal(`${key}.content`, `${content.length} characters`, `1 to ${MAX_CONTENT}`);
+    if (content.length > MAX_CONTENT) {
+      throw refusal(`${key}.content`, `${content.length} characters`, `at most ${MAX_CONTENT}`);
     }
-    const id = idAt(token.id, `${key}.id`, 2 ** 31);
-    const known = model.ids.get(content);
-    if (known !== undefined && known !== id) throw refusal(`${key}.id`, id, `${known}, as in model.vocab`);
-    if (id >= vocab) return [];
-    return {
+    idAt(token.id, `${key}.id`, 2 ** 31);
+    if (content === '') return;
+    const id = ids.get(content) ?? model.ids.get(content) ?? next;
+    ids.set(content, id);
+    next = Math.max(next, id + 1);
+    if (id >= vocab) return;
+    tokens.set(content, {
       id,
       content,
       special: token.special === true,
@@ -80,6 +89,7 @@ function readAdded(value, model, vocab) {
       lstrip: token.lstrip === true,
       rstrip: token.rstrip === true,
       normalized: typeof token.normalized === 'boolean' ? token.normalized : token.special !== true,
-    };
+    });
   });
+  return [...tokens.values()];
 }

@@ -6,7 +6,7 @@
 import { pieceOfByte } from '../text/byte_level.js';
 import { createPairTable } from './pair_table.js';
 
-/** @typedef {import('./wordpiece.js').OnPiece} OnPiece */
+/** @typedef {import('./wordpiece.js').CutWord} CutWord */
 
 /**
  * @typedef {object} BpeModel
@@ -21,10 +21,13 @@ import { createPairTable } from './pair_table.js';
  */
 
 const NONE = -1;
+/** Steps to spell one symbol, and to take one pair from the heap. */
+const SYMBOL_WORK = 16;
+const MERGE_WORK = 32;
 /** Places in a heap entry; a rank is the entry divided by it. */
 const PLACES = 2 ** 26;
 
-/** @param {BpeModel} model @returns {(word: string, onPiece: OnPiece) => void} */
+/** @param {BpeModel} model @returns {CutWord} */
 export function createBpe(model) {
   const { ids, merges, ignoreMerges } = model;
   const spell = createSpelling(model);
@@ -32,14 +35,16 @@ export function createBpe(model) {
   const ranks = createPairTable(count);
   for (let rank = 0; rank < count; rank++) ranks.set(merges[3 * rank], merges[3 * rank + 1], rank);
 
-  return (word, onPiece) => {
+  return (word, onPiece, { work }) => {
+    work(SYMBOL_WORK + word.length);
     const whole = ignoreMerges ? ids.get(word) : undefined;
     if (whole !== undefined) {
       onPiece(whole, 0, word.length);
       return;
     }
     const symbols = spell(word);
-    mergeAll(symbols, ranks, merges);
+    work(SYMBOL_WORK * symbols.ids.length);
+    mergeAll(symbols, ranks, merges, work);
     for (let at = 0; at < symbols.ids.length; at = symbols.next[at]) {
       onPiece(symbols.ids[at], symbols.starts[at], symbols.ends[at]);
     }
@@ -98,8 +103,13 @@ function createSpelling({ ids, unknown, byteFallback, fuseUnknown, prefix, suffi
   };
 }
 
-/** @param {Symbols} symbols joined in place @param {import('./pair_table.js').PairTable} ranks @param {Int32Array} merges */
-function mergeAll(symbols, ranks, merges) {
+/**
+ * @param {Symbols} symbols joined in place
+ * @param {import('./pair_table.js').PairTable} ranks
+ * @param {Int32Array} merges
+ * @param {import('../text/aligned_text.js').Budget['work']} work
+ */
+function mergeAll(symbols, ranks, merges, work) {
   const { ids, ends, next, previous } = symbols;
   /** @type {number[]} entries rank * PLACES + place of the left symbol, the smallest first */
   const heap = [];
@@ -112,6 +122,7 @@ function mergeAll(symbols, ranks, merges) {
   for (let left = 0; left + 1 < ids.length; left++) offer(left);
 
   while (heap.length > 0) {
+    work(MERGE_WORK);
     const entry = popHeap(heap);
     const rank = Math.floor(entry / PLACES);
     const left = entry - rank * PLACES;

@@ -10,6 +10,9 @@ import { createPairTable } from './pair_table.js';
  * @property {(node: number) => number} valueOf -1 where no word ends
  */
 
+/** Steps to follow one edge. */
+export const TRIE_WORK = 4;
+
 /** @param {ReadonlyMap<string, number>} words @returns {Trie} */
 export function createTrie(words) {
   let units = 0;

@@ -5,8 +5,9 @@
  */
 import { sizeAt } from '../text/aligned_text.js';
 import { pieceOfByte } from '../text/byte_level.js';
-import { createTrie } from './trie.js';
+import { createTrie, TRIE_WORK } from './trie.js';
 
+/** @typedef {import('./wordpiece.js').CutWord} CutWord */
 /** @typedef {import('./wordpiece.js').OnPiece} OnPiece */
 
 /**
@@ -18,8 +19,9 @@ import { createTrie } from './trie.js';
 
 const UNKNOWN_PENALTY = 10;
 const NONE = -1;
+const UNIT_WORK = 8;
 
-/** @param {UnigramModel} model @returns {(word: string, onPiece: OnPiece) => void} */
+/** @param {UnigramModel} model @returns {CutWord} */
 export function createUnigram({ pieces, unknown, byteFallback }) {
   const ids = new Map(pieces.map(([piece], id) => [piece, id]));
   const trie = createTrie(ids);
@@ -33,8 +35,8 @@ export function createUnigram({ pieces, unknown, byteFallback }) {
   let origins = new Int32Array(0);
   let lasts = new Int32Array(0);
 
-  /** @param {string} word fills the three tables */
-  const search = (word) => {
+  /** @param {string} word fills the three tables @param {import('../text/aligned_text.js').Budget['work']} work */
+  const search = (word, work) => {
     if (best.length <= word.length) {
       const size = Math.max(256, 2 * word.length);
       best = new Float64Array(size);
@@ -47,7 +49,8 @@ export function createUnigram({ pieces, unknown, byteFallback }) {
       const size = sizeAt(word, at);
       let single = false;
       let node = trie.child(0, word.charCodeAt(at));
-      for (let end = at + 1; node !== NONE; end++) {
+      let end = at + 1;
+      for (; node !== NONE; end++) {
         const id = trie.valueOf(node);
         if (id !== NONE) {
           consider(at, end, id, scores[id]);
@@ -56,6 +59,7 @@ export function createUnigram({ pieces, unknown, byteFallback }) {
         node = end < word.length ? trie.child(node, word.charCodeAt(end)) : NONE;
       }
       if (!single) consider(at, at + size, unknown, unknownScore);
+      work(UNIT_WORK + TRIE_WORK * (end - at));
       at += size;
     }
   };
@@ -68,8 +72,8 @@ export function createUnigram({ pieces, unknown, byteFallback }) {
     lasts[end] = id;
   };
 
-  return (word, onPiece) => {
-    search(word);
+  return (word, onPiece, { work }) => {
+    search(word, work);
     /** @type {number[]} from the end: id, start, end */
     const found = [];
     for (let end = word.length; end > 0; end = origins[end]) {

@@ -9,6 +9,7 @@ import {
   stripStep,
   wordPieceStep,
 } from '../steps/decoder_steps.js';
+import { suffixStep } from '../steps/bpe_decoder.js';
 import { flagAt, refusal, stepsAt, stringAt, wholeAt } from './json_checks.js';
 import { readPattern } from './read_pattern.js';
 
@@ -36,6 +37,11 @@ const KINDS = {
       stringAt(step.prefix ?? '##', `${key}.prefix`, MAX_CONTENT),
       flagAt(step.cleanup ?? true, `${key}.cleanup`),
     ),
+  BPEDecoder: (step, key) => {
+    const suffix = stringAt(step.suffix, `${key}.suffix`, MAX_CONTENT);
+    if (suffix === '') throw refusal(`${key}.suffix`, suffix, 'at least one character');
+    return suffixStep(suffix);
+  },
   ByteFallback: () => byteFallbackStep,
   Fuse: () => fuseStep,
   Strip: (step, key) =>

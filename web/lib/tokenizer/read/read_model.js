@@ -2,16 +2,17 @@
 import { createBpe } from '../models/bpe.js';
 import { flagAt, idAt, listAt, objectAt, refusal, stringAt, wholeAt } from './json_checks.js';
 import { createUnigram } from '../models/unigram.js';
+import { createWordLevel } from '../models/word_level.js';
 import { createWordPiece } from '../models/wordpiece.js';
 
 /** @typedef {import('./json_checks.js').Json} Json */
-/** @typedef {import('../models/wordpiece.js').OnPiece} OnPiece */
+/** @typedef {import('../models/wordpiece.js').CutWord} CutWord */
 
 /**
  * @typedef {object} Model
  * @property {ReadonlyMap<string, number>} ids
  * @property {number | null} unknown id of the unknown token
- * @property {(word: string, onPiece: OnPiece) => void} cutWord
+ * @property {CutWord} cutWord
  */
 
 const MAX_VOCAB = 2_000_000;
@@ -21,7 +22,7 @@ const MAX_AFFIX = 100;
 const MAX_UNIGRAM_PIECE = 256;
 
 /** @type {Record<string, (model: Json, vocab: number) => Model>} */
-const KINDS = { WordPiece: wordPiece, BPE: bpe, Unigram: unigram };
+const KINDS = { WordPiece: wordPiece, BPE: bpe, Unigram: unigram, WordLevel: wordLevel };
 
 /** @param {unknown} value @param {number} vocab rows of the model's token table @returns {Model} */
 export function readModel(value, vocab) {
@@ -46,6 +47,13 @@ function wordPiece(model, vocab) {
   if (unknown === undefined) throw refusal('model.unk_token', model.unk_token, 'a token of model.vocab');
   const maxChars = wholeAt(model.max_input_chars_per_word ?? 100, 'model.max_input_chars_per_word', 1, MAX_WORD);
   return { ids, unknown, cutWord: createWordPiece({ ids, unknown, prefix, maxChars }) };
+}
+
+/** @param {Json} model @param {number} vocab @returns {Model} */
+function wordLevel(model, vocab) {
+  const ids = readVocab(model.vocab, vocab);
+  const unknown = ids.get(stringAt(model.unk_token, 'model.unk_token')) ?? null;
+  return { ids, unknown, cutWord: createWordLevel({ ids, unknown }) };
 }
 
 /** @param {Json} model @param {number} vocab @returns {Model} */
@@ -88,7 +96,7 @@ function unigram(model, vocab) {
   return { ids, unknown, cutWord: createUnigram({ pieces, unknown, byteFallback }) };
 }
 
-/** @param {unknown} value @param {number} vocab @returns {Map<string, number>} */
+/** Several pieces may have one id: then each of them is that token. @param {unknown} value @param {number} vocab @returns {Map<string, number>} */
 function readVocab(value, vocab) {
   const entries = Object.entries(objectAt(value, 'model.vocab'));
   if (entries.length === 0 || entries.length > MAX_VOCAB) {
@@ -96,15 +104,10 @@ function readVocab(value, vocab) {
   }
   /** @type {Map<string, number>} */
   const ids = new Map();
-  /** @type {Map<number, string>} */
-  const owners = new Map();
   for (const [piece, value] of entries) {
     const key = () => `model.vocab[${JSON.stringify(piece)}]`;
     const id = typeof value === 'number' && ids.size < vocab ? value : -1;
     if (!Number.isInteger(id) || id < 0 || id >= vocab) idAt(value, key(), vocab);
-    const owner = owners.get(id);
-    if (owner !== undefined) throw refusal(key(), id, `an id of its own, not that of ${JSON.stringify(owner)}`);
-    owners.set(id, piece);
     ids.set(piece, id);
   }
   return ids;

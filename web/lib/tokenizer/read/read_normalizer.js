@@ -12,10 +12,12 @@ import { ACCENTS } from '../unicode/unicode_marks.js';
 
 /** @typedef {import('../text/aligned_text.js').AlignedText} AlignedText */
 /** @typedef {import('./json_checks.js').Json} Json */
-/** @typedef {(source: AlignedText) => AlignedText} Normalizer */
-/** @typedef {(source: AlignedText, spend: import('../text/aligned_text.js').Spend) => AlignedText} Normalize */
+/** @typedef {(source: AlignedText, budget: import('../text/aligned_text.js').Budget) => AlignedText} Normalizer */
+/** @typedef {Normalizer} Normalize all steps, one after the other */
 
 const MAX_CONTENT = 1_000;
+/** Steps that any normaliser takes for a unit: it is looked up, and copied with its place. */
+const STEP_WORK = 8;
 const MAX_CHARSMAP = 4_000_000;
 const isSpace = createTest(readRanges(PATTERN_SPACE));
 const isAccent = createTest(readRanges(ACCENTS));
@@ -48,10 +50,11 @@ export function readNormalizer(value) {
     if (kind === null) throw refusal(`${key}.type`, step.type, `one of ${Object.keys(KINDS).join(', ')}`);
     return kind(step, key);
   });
-  return (source, spend) =>
+  return (source, budget) =>
     steps.reduce((before, step) => {
-      const after = step(before);
-      spend(after.text.length);
+      budget.work(STEP_WORK * before.text.length);
+      const after = step(before, budget);
+      budget.make(after.text.length);
       return after;
     }, source);
 }
@@ -83,7 +86,7 @@ function replacing(step, key) {
   const { find } = readPattern(step.pattern, `${key}.pattern`);
   const content = stringAt(step.content, `${key}.content`, MAX_CONTENT);
   /** @type {Normalizer} */
-  return (source) => {
+  return (source, budget) => {
     const { text, starts, ends } = source;
     const result = createBuilder();
     let done = 0;
@@ -92,12 +95,15 @@ function replacing(step, key) {
       for (; done < to; done++) result.push(text[done], starts[done], ends[done]);
     };
     let changed = false;
-    find(text, 0, text.length, (start, end) => {
+    const onMatch = (/** @type {number} */ start, /** @type {number} */ end) => {
       changed = true;
       keep(start);
-      result.push(content, starts[end - 1], ends[end - 1]);
+      // An addition has the place of what stands before it.
+      const origin = Math.max(0, end - 1);
+      if (text !== '') result.push(content, starts[origin], ends[origin]);
       done = end;
-    });
+    };
+    find(text, 0, text.length, onMatch, budget);
     if (!changed) return source;
     keep(text.length);
     return result.done();

@@ -5,7 +5,8 @@ import { createLiteral, createPattern } from '../pattern/pattern.js';
 /** @typedef {import('../pattern/pattern.js').Finder} Finder */
 
 const MAX_LITERAL = 1_000;
-const FIX = 'Patterns of published tokenizers use sets, groups, counts and a look at one neighbour; no others are run.';
+const FIX =
+  'What published tokenizers use is run; a look behind at more than one character or back at a capture is not.';
 
 /** @param {unknown} value @param {string} key @returns {{ find: Finder, literal: string | null }} */
 export function readPattern(value, key) {
@@ -16,6 +17,6 @@ export function readPattern(value, key) {
   }
   const source = stringAt(pattern.Regex, `${key}.Regex`);
   const fail = (/** @type {string} */ problem) =>
-    refusal(`${key}.Regex`, `${problem} in ${source}`, 'a pattern that takes linear time', FIX);
+    refusal(`${key}.Regex`, `${problem} in ${source}`, 'a pattern that can be run within bounds', FIX);
   return { find: createPattern(source, fail), literal: null };
 }

@@ -12,17 +12,22 @@ import { NUMERIC, PATTERN_SPACE, WORD } from '../unicode/unicode_classes.js';
 /** @typedef {import('../pattern/pattern.js').Finder} Finder */
 /** @typedef {import('../text/pieces.js').Pieces} Pieces */
 /** @typedef {import('../text/pieces.js').PreTokenizer} PreTokenizer */
-/** @typedef {(pieces: Pieces, spend: import('../text/aligned_text.js').Spend) => Pieces} PreTokenize */
+/** @typedef {PreTokenizer} PreTokenize all steps, one after the other */
 
 /** GPT-2's words: contractions, letters, digits, other signs, each with a space before it; spaces. */
 const GPT2 = String.raw`'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+
+/** Steps to look at one unit, and to copy it with its place. */
+const CHAR_WORK = 4;
+const STEP_WORK = 8;
 
 const isSpace = createTest(readRanges(PATTERN_SPACE));
 const isWord = createTest(readRanges(WORD));
 const isNumeric = createTest(readRanges(NUMERIC));
 
 /** @param {(codePoint: number) => boolean} test @returns {Finder} each character that passes, by itself */
-const eachChar = (test) => (text, from, to, onMatch) => {
+const eachChar = (test) => (text, from, to, onMatch, budget) => {
+  budget?.work(CHAR_WORK * (to - from));
   for (let at = from; at < to; ) {
     const point = /** @type {number} */ (text.codePointAt(at));
     const next = at + (point > 0xffff ? 2 : 1);
@@ -31,8 +36,15 @@ const eachChar = (test) => (text, from, to, onMatch) => {
   }
 };
 
+/** @type {Finder} */
+function eachBertWord(text, from, to, onMatch, budget) {
+  budget?.work(CHAR_WORK * (to - from));
+  eachWord(text, from, to, onMatch);
+}
+
 /** Letters and digits in a row, or other signs in a row. @type {Finder} */
-function wordsAndSigns(text, from, to, onMatch) {
+function wordsAndSigns(text, from, to, onMatch, budget) {
+  budget?.work(CHAR_WORK * (to - from));
   let start = from;
   let kind = 0;
   for (let at = from; at <= to; ) {
@@ -49,7 +61,7 @@ function wordsAndSigns(text, from, to, onMatch) {
 
 /** @type {Record<string, (step: Json, key: string) => PreTokenizer>} */
 const KINDS = {
-  BertPreTokenizer: () => splitting(eachWord, BEHAVIOURS.Removed, true),
+  BertPreTokenizer: () => splitting(eachBertWord, BEHAVIOURS.Removed, true),
   ByteLevel: byteLevel,
   Split: (step, key) => {
     const { find } = readPattern(step.pattern, `${key}.pattern`);
@@ -65,6 +77,11 @@ const KINDS = {
   Punctuation: (step, key) =>
     splitting(eachChar(isPunctuation), choiceAt(step.behavior ?? 'Isolated', `${key}.behavior`, BEHAVIOURS)),
   Metaspace: metaspace,
+  CharDelimiterSplit: (step, key) => {
+    const delimiter = stringAt(step.delimiter, `${key}.delimiter`, 2);
+    if (Array.from(delimiter).length !== 1) throw refusal(`${key}.delimiter`, delimiter, 'one character');
+    return splitting(createLiteral(delimiter), BEHAVIOURS.Removed);
+  },
 };
 
 /** @param {unknown} value @returns {PreTokenize} */
@@ -74,10 +91,11 @@ export function readPreTokenizer(value) {
     if (kind === null) throw refusal(`${key}.type`, step.type, `one of ${Object.keys(KINDS).join(', ')}`);
     return kind(step, key);
   });
-  return (pieces, spend) =>
+  return (pieces, budget) =>
     steps.reduce((before, step) => {
-      const after = step(before);
-      spend(after.source.text.length);
+      const after = step(before, budget);
+      if (after.source !== before.source) budget.work(STEP_WORK * after.source.text.length);
+      budget.make(after.source.text.length);
       return after;
     }, pieces);
 }
@@ -91,8 +109,8 @@ function byteLevel(step, key) {
         BEHAVIOURS.Isolated,
       )
     : (/** @type {Pieces} */ pieces) => pieces;
-  return (pieces) => {
-    const cut = cutWords(addSpace ? prefixing(pieces, ' ', () => true) : pieces);
+  return (pieces, budget) => {
+    const cut = cutWords(addSpace ? prefixing(pieces, ' ', () => true) : pieces, budget);
     const { text, starts, ends } = cut.source;
     return rewriting(cut, (push, from, to) => {
       for (let at = from; at < to; ) {
@@ -129,13 +147,14 @@ function metaspace(step, key) {
   const scheme = choiceAt(step.prepend_scheme ?? older, `${key}.prepend_scheme`, { always: 2, first: 1, never: 0 });
   const split = flagAt(step.split ?? true, `${key}.split`);
   const cutWords = splitting(createLiteral(mark), BEHAVIOURS.MergedWithNext);
-  return (pieces) => {
+  return (pieces, budget) => {
     const { text, starts, ends } = pieces.source;
+    budget.work(STEP_WORK * text.length);
     const marked = rewriting(pieces, (push, from, to) => {
       for (let at = from; at < to; at++) push(text[at] === ' ' ? mark : text[at], starts[at], ends[at]);
     });
     const wanted = (/** @type {number} */ from) => scheme === 2 || (scheme === 1 && marked.source.starts[from] === 0);
     const prefixed = prefixing(marked, mark, wanted);
-    return split ? cutWords(prefixed) : prefixed;
+    return split ? cutWords(prefixed, budget) : prefixed;
   };
 }

@@ -44,8 +44,8 @@ function readParts(step, key, vocab) {
   }
   const specials = objectAt(step.special_tokens ?? {}, `${key}.special_tokens`);
   return {
-    single: listParts(step.single, `${key}.single`, [0], specials, `${key}.special_tokens`, vocab),
-    pair: listParts(step.pair, `${key}.pair`, [0, 1], specials, `${key}.special_tokens`, vocab),
+    single: listParts(step.single, `${key}.single`, ['0'], specials, `${key}.special_tokens`, vocab),
+    pair: listParts(step.pair, `${key}.pair`, ['0,1', '1,0'], specials, `${key}.special_tokens`, vocab),
   };
 }
 
@@ -74,7 +74,7 @@ const fixedPart = (ids, type) => ({ sequence: null, ids, type });
 /**
  * @param {unknown} value
  * @param {string} key
- * @param {number[]} want the texts, in order
+ * @param {string[]} want the texts, in the orders they may have
  * @param {Json} specials
  * @param {string} specialsKey
  * @param {number} vocab
@@ -85,8 +85,8 @@ function listParts(value, key, want, specials, specialsKey, vocab) {
     readPart(entry, `${key}[${i}]`, specials, specialsKey, vocab),
   );
   const order = parts.flatMap((part) => (part.sequence === null ? [] : [part.sequence]));
-  if (order.join() !== want.join()) {
-    throw refusal(key, `the texts ${order.join() || 'nowhere'}`, `${want.join(', then ')}, once each`);
+  if (!want.includes(order.join())) {
+    throw refusal(key, `the texts ${order.join() || 'nowhere'}`, `${want[0].replace(',', ' and ')}, once each`);
   }
   return parts;
 }

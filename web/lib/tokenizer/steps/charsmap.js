@@ -10,16 +10,19 @@ import { createBuilder, sizeAt } from '../text/aligned_text.js';
 import { eachGrapheme } from '../unicode/graphemes.js';
 
 /** @typedef {import('../text/aligned_text.js').AlignedText} AlignedText */
+/** @typedef {import('../text/aligned_text.js').Budget} Budget */
 /** @typedef {(text: string) => string | null} Lookup */
 
 const LONGEST_GRAPHEME = 5;
 /** The longest of Unicode's own replacements has 33 bytes. */
 const LONGEST_REPLACEMENT = 128;
 const REMEMBERED = 20_000;
+/** Steps for a unit: two look-ups. */
+const CHARSMAP_WORK = 32;
 
 /**
  * @param {Uint8Array} bytes the decoded charsmap
- * @returns {((source: AlignedText) => AlignedText) | null} null when the bytes are no charsmap
+ * @returns {((source: AlignedText, budget: Budget) => AlignedText) | null} null when the bytes are no charsmap
  */
 export function createCharsmap(bytes) {
   if (bytes.length < 4) return null;
@@ -28,7 +31,10 @@ export function createCharsmap(bytes) {
   if (size % 4 !== 0 || size === 0 || size > bytes.length - 4) return null;
   const nodes = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
   const lookup = createLookup(nodes, bytes.subarray(4 + size));
-  return (source) => rewrite(source, lookup);
+  return (source, { work }) => {
+    work(CHARSMAP_WORK * source.text.length);
+    return rewrite(source, lookup);
+  };
 }
 
 /** @param {number} node @returns {number} */

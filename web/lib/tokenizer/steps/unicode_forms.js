@@ -11,6 +11,7 @@ import { createTest, readRanges, union } from '../unicode/code_points.js';
 import { CANONICAL, COMPATIBLE, ORDERS, SECONDS } from '../unicode/unicode_marks.js';
 
 /** @typedef {import('../text/aligned_text.js').AlignedText} AlignedText */
+/** @typedef {import('../text/aligned_text.js').Budget} Budget */
 /** @typedef {'NFC' | 'NFD' | 'NFKC' | 'NFKD'} FormName */
 
 /**
@@ -18,9 +19,13 @@ import { CANONICAL, COMPATIBLE, ORDERS, SECONDS } from '../unicode/unicode_marks
  * @typedef {{ chars: string[], stands: number[], orders: number[] }} Working
  */
 
+/** Combining classes are below this. */
+const ORDERS_END = 256;
 const SYLLABLES = [0xac00, 0xd7a3];
 const VOWELS_AND_TAILS = [0x1161, 0x1175, 0x11a8, 0x11c2];
 const REMEMBERED = 20_000;
+/** Steps for a unit: it is taken apart, sorted among its marks, joined and written. */
+const FORM_WORK = 64;
 
 /** @type {Map<string, number>} combining class of what has one other than 0 */
 const orderOf = readOrders();
@@ -40,12 +45,13 @@ function readOrders() {
   return orders;
 }
 
-/** @param {FormName} name @returns {(source: AlignedText) => AlignedText} */
+/** @param {FormName} name @returns {(source: AlignedText, budget: Budget) => AlignedText} */
 export function createForm(name) {
   const decompose = createDecompose(name.startsWith('NFK'));
   const join = name.endsWith('C') ? createJoin() : null;
-  return (source) => {
+  return (source, { work }) => {
     if (isPlain(source.text)) return source;
+    work(FORM_WORK * source.text.length);
     const working = decompose(source.text);
     sortMarks(working);
     if (join !== null) compose(working, join);
@@ -98,24 +104,34 @@ function remembered(known, key, compute) {
   return value;
 }
 
-/** Marks in a row stand in the order of their classes. @param {Working} working */
-function sortMarks({ chars, stands, orders }) {
+/** Marks in a row stand in the order of their classes: a row is counted by class, so its length costs no more. @param {Working} working */
+function sortMarks(working) {
+  const { chars, orders } = working;
   for (let from = 0; from < chars.length; from++) {
     if (orders[from] === 0) continue;
     let to = from + 1;
-    while (to < chars.length && orders[to] !== 0) to++;
-    if (to - from > 1) {
-      const row = Array.from({ length: to - from }, (_, i) => from + i);
-      row.sort((a, b) => orders[a] - orders[b]);
-      const sorted = row.map((i) => ({ char: chars[i], stand: stands[i], order: orders[i] }));
-      sorted.forEach(({ char, stand, order }, i) => {
-        chars[from + i] = char;
-        stands[from + i] = stand;
-        orders[from + i] = order;
-      });
+    let sorted = true;
+    while (to < chars.length && orders[to] !== 0) {
+      sorted &&= orders[to] >= orders[to - 1];
+      to++;
     }
+    if (!sorted) sortRow(working, from, to);
     from = to;
   }
+}
+
+/** @param {Working} working @param {number} from @param {number} to */
+function sortRow({ chars, stands, orders }, from, to) {
+  const places = new Uint32Array(ORDERS_END + 1);
+  for (let i = from; i < to; i++) places[orders[i] + 1]++;
+  for (let order = 0; order < ORDERS_END; order++) places[order + 1] += places[order];
+  const row = { chars: chars.slice(from, to), stands: stands.slice(from, to), orders: orders.slice(from, to) };
+  row.orders.forEach((order, i) => {
+    const place = from + places[order]++;
+    chars[place] = row.chars[i];
+    stands[place] = row.stands[i];
+    orders[place] = order;
+  });
 }
 
 /** @returns {(first: string, second: string) => string | null} the character of both, if there is one */

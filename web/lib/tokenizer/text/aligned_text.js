@@ -7,14 +7,22 @@ import { QkvError } from '../../checks/errors.js';
 /** @typedef {{ text: string, starts: number[], ends: number[] }} AlignedText */
 /** @typedef {(char: string) => string} CharMap from one code point to what replaces it, perhaps nothing */
 
-/** @typedef {(units: number) => void} Spend */
+/**
+ * What the file may cost for one text. make: units that a step made; work: steps that were taken, each some nanoseconds.
+ * @typedef {{ make: (units: number) => void, work: (steps: number) => void }} Budget
+ */
 
 /** A file may ask for a character to become a thousand, forty times over. What one step may make of a text, and all steps
  * together: the longest real expansion is 18 units for one, times the bytes of each, times a few steps. */
 const MAX_UNITS = 2 ** 23;
-const MAX_SPENT = 2 ** 26;
-const SPENT_PER_UNIT = 256;
-const SPENT_ON_ANY = 4096;
+const MAX_MADE = 2 ** 26;
+const MADE_PER_UNIT = 256;
+const MADE_OF_ANY = 4096;
+/** And it may ask for endless comparing that makes nothing. Those of tests/golden take at most some 300 steps for a unit of
+ * a long text, 500 of a short one (tests/lib/tokenizer/work.test.js); a second has some 2 ** 28 of them. */
+const MAX_WORK = 2 ** 29;
+const WORK_PER_UNIT = 1024;
+const WORK_FOR_ANY = 2 ** 22;
 
 /** @param {string} text @param {number} from @param {number} to @returns {AlignedText} as it is */
 export function alignSlice(text, from, to) {
@@ -52,13 +60,29 @@ function tooLong(limit) {
   });
 }
 
-/** Counts what the steps make of one text. @param {number} given units of the text @returns {Spend} */
+/** @param {number} given units of the text @returns {number} the steps that may be taken for it */
+export const mostWork = (given) => Math.min(MAX_WORK, WORK_FOR_ANY + WORK_PER_UNIT * given);
+
+/** Counts what the steps make of one text, and what they take. @param {number} given units of the text @returns {Budget} */
 export function newBudget(given) {
-  const most = Math.min(MAX_SPENT, SPENT_ON_ANY + SPENT_PER_UNIT * given);
-  let spent = 0;
-  return (units) => {
-    spent += units;
-    if (spent > most) throw tooLong(most);
+  const most = Math.min(MAX_MADE, MADE_OF_ANY + MADE_PER_UNIT * given);
+  const mostSteps = mostWork(given);
+  let made = 0;
+  let taken = 0;
+  return {
+    make(units) {
+      made += units;
+      if (made > most) throw tooLong(most);
+    },
+    work(steps) {
+      taken += steps;
+      if (taken <= mostSteps) return;
+      throw new QkvError('text', 'The work that tokenizer.json asks for on this text', {
+        got: 'more',
+        want: `at most ${mostSteps} steps`,
+        fix: 'Take another tokenizer.json, or a shorter text.',
+      });
+    },
   };
 }
 

@@ -7,7 +7,8 @@ import { createBuilder } from './aligned_text.js';
 /** @typedef {import('./aligned_text.js').AlignedText} AlignedText */
 /** @typedef {import('../pattern/pattern.js').Finder} Finder */
 /** @typedef {{ source: AlignedText, froms: number[], tos: number[] }} Pieces none of them empty */
-/** @typedef {(pieces: Pieces) => Pieces} PreTokenizer */
+/** @typedef {import('./aligned_text.js').Budget} Budget */
+/** @typedef {(pieces: Pieces, budget: Budget) => Pieces} PreTokenizer */
 
 /** @typedef {{ froms: number[], tos: number[], found: boolean[] }} Cuts one piece, in order: found or between the finds */
 /** @typedef {(cuts: Cuts, cut: (from: number, to: number) => void) => void} Behaviour */
@@ -47,43 +48,56 @@ export const BEHAVIOURS = {
   },
 };
 
+/** Steps to cut off one piece. */
+const PIECE_WORK = 16;
+
 /** @param {AlignedText} source @returns {Pieces} all of it, in one piece */
 export const onePiece = (source) =>
   source.text === '' ? { source, froms: [], tos: [] } : { source, froms: [0], tos: [source.text.length] };
 
 /** @param {Finder} find @param {Behaviour} behave @param {boolean} invert what is not found counts as found @returns {PreTokenizer} */
 export function splitting(find, behave, invert = false) {
-  return ({ source, froms, tos }) => {
+  return ({ source, froms, tos }, budget) => {
     /** @type {Pieces} */
     const result = { source, froms: [], tos: [] };
     /** @param {number} from @param {number} to */
     const cut = (from, to) => {
+      if (from === to) return;
       result.froms.push(from);
       result.tos.push(to);
     };
-    for (let i = 0; i < froms.length; i++) behave(cutsOf(find, source.text, froms[i], tos[i], invert), cut);
+    budget.work(PIECE_WORK * froms.length);
+    for (let i = 0; i < froms.length; i++) {
+      const cuts = cutsOf(find, source.text, froms[i], tos[i], invert, budget);
+      budget.work(PIECE_WORK * cuts.froms.length);
+      behave(cuts, cut);
+    }
     return result;
   };
 }
 
-/** @param {Finder} find @param {string} text @param {number} from @param {number} to @param {boolean} invert @returns {Cuts} */
-function cutsOf(find, text, from, to, invert) {
+/**
+ * @param {Finder} find @param {string} text @param {number} from @param {number} to @param {boolean} invert
+ * @param {Budget} budget
+ * @returns {Cuts} a find may be empty: it still stands between what is before and behind it
+ */
+function cutsOf(find, text, from, to, invert, budget) {
   /** @type {Cuts} */
   const cuts = { froms: [], tos: [], found: [] };
   /** @param {number} start @param {number} end @param {boolean} found */
   const add = (start, end, found) => {
-    if (start === end) return;
     cuts.froms.push(start);
     cuts.tos.push(end);
     cuts.found.push(found !== invert);
   };
   let done = from;
-  find(text, from, to, (start, end) => {
-    add(done, start, false);
+  const onMatch = (/** @type {number} */ start, /** @type {number} */ end) => {
+    if (done < start) add(done, start, false);
     add(start, end, true);
     done = end;
-  });
-  add(done, to, false);
+  };
+  find(text, from, to, onMatch, budget);
+  if (done < to) add(done, to, false);
   return cuts;
 }
 
