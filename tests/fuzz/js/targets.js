@@ -1,5 +1,6 @@
 /** What is fuzzed, by name. */
 import { config } from './target_config.js';
+import { embedding } from './target_embedding.js';
 import { files } from './target_files.js';
 import { gguf } from './target_gguf.js';
 import { json } from './target_json.js';
@@ -12,5 +13,8 @@ import { text, tokenizer } from './target_tokenizer.js';
 
 /** @type {ReadonlyMap<string, Target>} */
 export const TARGETS = new Map(
-  [json, safetensors, config, tokenizer, text, gguf, files, load, hash, sandbox].map((target) => [target.name, target]),
+  [json, safetensors, config, tokenizer, text, gguf, files, load, embedding, hash, sandbox].map((target) => [
+    target.name,
+    target,
+  ]),
 );
