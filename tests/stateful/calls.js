@@ -1,7 +1,7 @@
 /** Calls of models, and what their callbacks do meanwhile. */
 import { loadModel } from '../../web/lib/index.js';
 import { factsOf, lonely } from './lonely.js';
-import { filesOf, GENERATE, INPUTS, OPTIONS, REFUSED, REFUSED_GENERATE, TEXTS } from './table.js';
+import { filesOf, GENERATE, INPUTS, OPTIONS, REFUSED, REFUSED_GENERATE, REFUSED_LOADS, TEXTS } from './table.js';
 import { answers, until } from './waits.js';
 
 /** @typedef {import('./programs.js').Hear} Hear */
@@ -133,36 +133,59 @@ export function forward(world, model, input, options, signal, trap) {
     lonely(`forward ${input} ${options}`, model.plan.kind, (alone) => alone.forward(INPUTS[input], given));
   const name = `${model.name}.forward(${input}, ${options})`;
   return world.begin({ name, model, run: null, controller, right }, (call) => {
-    const what = trap === null ? INPUTS[input] : trapped(world, call, trap, INPUTS[input]);
-    return held(model.model).forward(what, { ...given, signal: controller?.signal });
+    const [place, way] = trap?.split(' ') ?? [];
+    const what = place === 'input' ? trapped(world, call, way, INPUTS[input]) : INPUTS[input];
+    const asked = { ...given, signal: controller?.signal };
+    const how =
+      place === 'options' ? trapped(world, call, way, { ...asked, temperature: given.temperature ?? 1 }) : asked;
+    return held(model.model).forward(what, how);
   });
 }
 
 /**
+ * @template T
  * @param {World} world
  * @param {Call} call
- * @param {Trap} trap
- * @param {import('./table.js').ForwardInput} input
+ * @param {string} way
+ * @param {T} argument
+ * @returns {T} a copy, one property of which does more than it says
  */
-function trapped(world, call, trap, input) {
-  if (typeof input !== 'object' || Array.isArray(input)) return input;
-  const copy = { ...input };
-  const [[key, value]] = Object.entries(copy);
+function trapped(world, call, way, argument) {
+  if (typeof argument !== 'object' || argument === null || Array.isArray(argument)) return argument;
+  const copy = /** @type {T & object} */ ({ ...argument });
+  const [key, value] = /** @type {[string, unknown]} */ (Object.entries(copy).at(-1));
   let isSprung = false;
   const get = () => {
     if (isSprung) return value;
     isSprung = true;
-    if (trap === 'throws') {
+    if (way === 'throws') {
       const error = new CallbackError(`of ${call.name}`);
       // A message to a worker is refused by its own words.
       call.errors.add(error).add('argument');
       call.mayAnswer = false;
       throw error;
     }
-    interfere(world, call, trap);
+    interfere(world, call, way);
     return value;
   };
   return Object.defineProperty(copy, key, { get, enumerable: true });
+}
+
+/** @param {World} world @param {StepOf<'refused load'>} step */
+export function refusedLoad(world, { what, worker }) {
+  const { code, source, options } = REFUSED_LOADS[what];
+  const about = {
+    name: `load of ${what}${worker ? ', worker' : ''}`,
+    model: null,
+    run: null,
+    controller: null,
+    right: null,
+  };
+  const call = world.begin(about, () =>
+    loadModel(/** @type {any} */ (source()), { engine: world.engine, worker, ...options }),
+  );
+  call.mayAnswer = false;
+  call.errors.add(code);
 }
 
 /** @param {World} world @param {StepOf<'generate'>} step */

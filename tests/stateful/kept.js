@@ -115,6 +115,18 @@ export const KEPT = {
     [far(bert)],
     [forward(), answers, { do: 'dispose engine' }, read('hidden'), forward(), answers],
   ),
+  'an engine is disposed of, and a text is tokenized': program(
+    [gpt2],
+    [{ do: 'dispose engine' }, { do: 'tokenize', model: 0, text: 'a b' }, answers],
+  ),
+  'a property that is read disposes of the model': program(
+    [bert],
+    [forward({ trap: 'input disposes' }), answers, forward()],
+  ),
+  'a property that is read disposes of the model in a worker': program(
+    [far(bert)],
+    [forward({ trap: 'input disposes' }), forward({ trap: 'options disposes' }), answers],
+  ),
   'one buffer for two results of attention': program(
     [bert],
     [

@@ -3,7 +3,18 @@
  * when steps before it are taken away. */
 import fc from 'fast-check';
 import { ATTEND, PROJECT, REFUSED_ATTEND } from './operators.js';
-import { GENERATE, INPUTS, KINDS, OPTIONS, READS, REFUSED, REFUSED_GENERATE, REFUSED_READS, TEXTS } from './table.js';
+import {
+  GENERATE,
+  INPUTS,
+  KINDS,
+  OPTIONS,
+  READS,
+  REFUSED,
+  REFUSED_GENERATE,
+  REFUSED_LOADS,
+  REFUSED_READS,
+  TEXTS,
+} from './table.js';
 
 /** @typedef {import('./table.js').Kind} Kind */
 /** @typedef {{ kind: Kind, worker: boolean }} ModelPlan */
@@ -23,6 +34,7 @@ import { GENERATE, INPUTS, KINDS, OPTIONS, READS, REFUSED, REFUSED_GENERATE, REF
  *   | { do: 'tokenize', model: number, text: string }
  *   | { do: 'read', run: number, what: string }
  *   | { do: 'flood', model: number, count: number }
+ *   | { do: 'refused load', what: string, worker: boolean }
  *   | { do: 'refused', model: number, what: string }
  *   | { do: 'refused read', run: number, what: string }
  *   | { do: 'refused attend', what: string }
@@ -50,8 +62,11 @@ import { GENERATE, INPUTS, KINDS, OPTIONS, READS, REFUSED, REFUSED_GENERATE, REF
 export const WAYS = /** @type {const} */ ([
   ...['quiet', 'late', 'throws', 'rejects', 'never', 'aborts', 'disposes', 'ends', 'starts', 'asks'],
 ]);
-/** What a property does that is read while the arguments are looked at. */
-export const TRAPS = /** @type {const} */ (['throws', 'disposes', 'aborts', 'ends', 'starts']);
+/** What a property of an argument does that is read while the arguments are looked at. */
+export const TRAPS = /** @type {const} */ ([
+  ...['input throws', 'input disposes', 'input aborts', 'input ends', 'input starts'],
+  ...['options throws', 'options disposes', 'options aborts', 'options ends', 'options starts'],
+]);
 /** @typedef {typeof TRAPS[number]} Trap */
 
 /** @param {object} table */
@@ -96,8 +111,20 @@ const anyStep = (worker) =>
       weight: 3,
       arbitrary: step('refused', { model: number, what: nameIn({ ...REFUSED, ...REFUSED_GENERATE }) }),
     },
+    {
+      weight: 1,
+      arbitrary: step('refused load', {
+        what: nameIn(REFUSED_LOADS),
+        worker: worker ? fc.boolean() : fc.constant(false),
+      }),
+    },
     { weight: 1, arbitrary: step('refused read', { run: number, what: nameIn(REFUSED_READS) }) },
-    { weight: 1, arbitrary: step('refused attend', { what: nameIn(REFUSED_ATTEND) }) },
+    {
+      weight: 1,
+      arbitrary: step('refused attend', {
+        what: fc.constantFrom(...Object.keys(REFUSED_ATTEND).filter((name) => !/buffer/.test(name))),
+      }),
+    },
     { weight: 2, arbitrary: step('attend', { what: nameIn(ATTEND) }) },
     { weight: 1, arbitrary: step('layer', {}) },
     { weight: 2, arbitrary: step('project', { layer: number, what: nameIn(PROJECT) }) },

@@ -30,3 +30,16 @@ for (const name of Object.keys(KEPT)) {
     assert.ok(text.split('\n').includes(`right: ${name}`), text);
   });
 }
+
+/** Some 20 seconds of work; `./build.sh fuzz` goes on from other seeds. */
+const RANDOM = [
+  { name: 'of one thread', args: ['--seed', '1', '--programs', '250'], programs: 250 },
+  { name: 'with models in workers', args: ['--seed', '1', '--programs', '60', '--workers'], programs: 60 },
+];
+for (const { name, args, programs } of RANDOM) {
+  test(`random programs ${name} are answered as by models alone, and give all back`, async () => {
+    const { text, code } = await run(args);
+    assert.equal(code, 0, text);
+    assert.match(text, new RegExp(`, ${programs} programs, \\d+ steps, \\d{3,} calls, 0 failures`));
+  });
+}

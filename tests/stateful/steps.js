@@ -1,5 +1,18 @@
 /** Carries out the steps of a program. */
-import { embed, flood, forward, generate, held, load, modelAt, pick, refused, runAt, tokenize } from './calls.js';
+import {
+  embed,
+  flood,
+  forward,
+  generate,
+  held,
+  load,
+  modelAt,
+  pick,
+  refused,
+  refusedLoad,
+  runAt,
+  tokenize,
+} from './calls.js';
 import { lonelyOperator } from './lonely.js';
 import { ATTEND, newLayer, PROJECT, REFUSED_ATTEND } from './operators.js';
 import { READS, REFUSED_READS } from './table.js';
@@ -182,6 +195,8 @@ export function perform(world, step) {
       return flood(world, step);
     case 'refused':
       return refused(world, step);
+    case 'refused load':
+      return refusedLoad(world, step);
     case 'refused read':
       return refusedRead(world, step);
     case 'refused attend':

@@ -12,7 +12,7 @@ import { tinyFiles } from '../api/tiny_model.js';
 
 const tokenizer = { 'tokenizer.json': letterTokenizer() };
 
-/** One encoder and two decoders; every one knows the letters. */
+/** One encoder and two decoders; every one knows the letters. @type {{ bert: Files, gpt2: Files, llama: Files }} */
 const FILES = {
   bert: { ...tinyFiles(), ...tokenizer },
   gpt2: { ...decoderFiles('gpt2', { eos_token_id: 5 }), ...tokenizer },
@@ -198,4 +198,29 @@ export const REFUSED_READS = {
   'overview: null': { code: 'argument', ask: (run) => run.overview(any(null)) },
   'embedding: pooling': { code: 'argument', ask: (run) => run.embedding(any({ pooling: 'most' })) },
   'embedding: normalize': { code: 'argument', ask: (run) => run.embedding(any({ normalize: 1 })) },
+};
+
+/** @typedef {{ code: string, source: () => unknown, options?: Record<string, unknown> }} RefusedLoad */
+
+/** @param {string} code @param {Files} files @returns {RefusedLoad} */
+const files = (code, files) => ({ code, source: () => ({ ...FILES.bert, ...files }) });
+/** @param {string} code @param {Record<string, unknown>} options @returns {RefusedLoad} */
+const loading = (code, options) => ({ code, source: () => filesOf('bert'), options });
+
+/** Loads that are refused, early and late. @type {Record<string, RefusedLoad>} */
+export const REFUSED_LOADS = {
+  nothing: { code: 'source', source: () => undefined },
+  'a number': { code: 'source', source: () => 7 },
+  'no files': { code: 'source', source: () => ({}) },
+  'no weights': { code: 'missing', source: () => ({ 'config.json': FILES.bert['config.json'] }) },
+  'no config': { code: 'missing', source: () => ({ 'model.safetensors': FILES.bert['model.safetensors'] }) },
+  'a config that is no JSON': files('json', { 'config.json': bytes(123) }),
+  'a tokenizer that is no JSON': files('json', { 'tokenizer.json': bytes(91, 93, 93) }),
+  'weights cut short': files('format', { 'model.safetensors': FILES.bert['model.safetensors'].subarray(0, -9) }),
+  'weights of another model': files('weight', { 'model.safetensors': FILES.gpt2['model.safetensors'] }),
+  'an unknown option': loading('argument', { workers: 2 }),
+  'an unknown precision': loading('argument', { precision: 'q9' }),
+  'maxTokens 0': loading('range', { maxTokens: 0 }),
+  'a callback that is none': loading('argument', { onProgress: 'x' }),
+  'a signal that is none': loading('argument', { signal: true }),
 };

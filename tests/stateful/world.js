@@ -137,6 +137,7 @@ export function createWorld(engine, limit) {
         (error) => {
           call.isPending = false;
           call.outcome.error = error ?? new Error('rejects with nothing');
+          letGo(error);
         },
       );
       return call;
@@ -171,4 +172,12 @@ export function createWorld(engine, limit) {
       engine.dispose();
     },
   };
+}
+
+/**
+ * An error holds the functions that were under way, and with them the model, until its stack is asked for.
+ * @param {unknown} error
+ */
+function letGo(error) {
+  for (let one = error; one instanceof Error; one = one.cause) String(one.stack);
 }

@@ -57,8 +57,9 @@ export function createModel(parts) {
  * @param {string} text
  * @param {string} [pair]
  */
-async function tokenize({ ending, limits }, text, pair) {
+async function tokenize({ ending, core, limits }, text, pair) {
   ending.check();
+  core.ending.check();
   const second = pair === undefined ? pair : textOf('tokenize: pair', pair);
   return encode(limits, textOf('tokenize: text', text), second).tokens;
 }

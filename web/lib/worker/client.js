@@ -6,12 +6,12 @@ import { createEnding } from '../checks/calls.js';
 import { errorText, QkvError } from '../checks/errors.js';
 import { createLine } from '../engine/line.js';
 import { createHeartbeat } from './heartbeat.js';
+import { isRunReply, isToClient } from './protocol.js';
 import { spawnWorker } from './spawn.js';
 
 /** @typedef {import('../api/model.js').OnProgress} OnProgress */
 /** @typedef {import('../api/model.js').OnToken} OnToken */
 /** @typedef {import('../checks/calls.js').Call} Call */
-/** @typedef {import('./protocol.js').RunReply} RunReply */
 /** @typedef {import('./protocol.js').ToClient} ToClient */
 /**
  * call: what can end the request early; its callbacks fail it
@@ -46,6 +46,7 @@ const MOST_AT_ONCE = 16;
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
 
+const OTHER_VERSION = 'Take worker.js of the same version of qkv.';
 const NEXT = 'Its runs are lost; the next call starts a new worker and loads the model again.';
 
 /** @param {ConnectOptions} options */
@@ -73,8 +74,12 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
     beat,
   });
 
-  /** @param {ToClient} message */
+  /** @param {unknown} message */
   function receive(message) {
+    if (!isToClient(message)) {
+      crash(new QkvError('worker', 'A message of the worker cannot be read', { got: message, fix: OTHER_VERSION }));
+      return;
+    }
     heartbeat.heard();
     if ('ready' in message) {
       isReady = true;
@@ -197,6 +202,9 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
     });
     try {
       const result = await call.wait(answer);
+      if (RUN_MAKERS.includes(method) && !isRunReply(result)) {
+        throw new QkvError('worker', `The worker's answer to ${method} is no run`, { got: result, fix: OTHER_VERSION });
+      }
       onAnswer();
       await teller.told();
       return result;
@@ -205,7 +213,7 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
       // An abandoned call may still have finished, or may finish yet; nobody has its run.
       if (RUN_MAKERS.includes(method)) {
         answer.then(
-          (result) => drop(/** @type {RunReply} */ (result).run),
+          (result) => isRunReply(result) && drop(result.run),
           () => {},
         );
       }

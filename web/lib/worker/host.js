@@ -5,7 +5,7 @@ import { createCore } from '../engine/core.js';
 import { QkvError } from '../checks/errors.js';
 import { loadInThread } from '../loading/load.js';
 import { pauseThread } from '../engine/pause.js';
-import { buffersOf, RUN_METHODS, toPlainError } from './protocol.js';
+import { buffersOf, isRequest, RUN_METHODS, toPlainError } from './protocol.js';
 
 /** @typedef {import('../api/model.js').Model} Model */
 /** @typedef {import('./protocol.js').LoadRequest} LoadRequest */
@@ -34,6 +34,7 @@ export function serve() {
 }
 
 /**
+ * What is no message of ours is left alone: nobody waits for an answer to it.
  * @param {(message: ToClient, transfer: ArrayBuffer[]) => void} send
  * @returns {(message: ToHost) => void}
  */
@@ -44,6 +45,7 @@ function createDispatch(send) {
   send({ ready: true }, []);
 
   return (message) => {
+    if (typeof message !== 'object' || message === null) return;
     if ('ping' in message) {
       send({ pong: message.ping }, []);
       return;
@@ -52,6 +54,7 @@ function createDispatch(send) {
       running.get(message.abort)?.abort();
       return;
     }
+    if (!isRequest(message)) return;
     const { id } = message;
     const controller = new AbortController();
     running.set(id, controller);
@@ -68,6 +71,7 @@ function createDispatch(send) {
 /** @returns {(request: Request, calls: Calls) => Promise<unknown>} */
 function createAnswer() {
   const pause = createPause();
+  let isLoading = false;
   /** @type {Model | null} */
   let model = null;
   /** @type {Map<number, Run>} */
@@ -79,6 +83,8 @@ function createAnswer() {
    * @param {Calls} calls
    */
   async function load({ module, limit, pool, source, options }, { signal, onProgress }) {
+    if (isLoading) throw new QkvError('state', 'load in a worker that has a model');
+    isLoading = true;
     const given = { ...options, signal, onProgress };
     model = await loadInThread(source, given, { core: await createCore(module, { limit, pool }), pause });
     return model.info;

@@ -52,6 +52,40 @@ export const RUN_METHODS = /** @type {const} */ ([
   'nextTokens',
 ]);
 
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+const isObject = (value) => typeof value === 'object' && value !== null;
+
+/**
+ * Whether what came can be a request; its arguments are for the model to look at.
+ * @param {unknown} message
+ * @returns {message is Request}
+ */
+export function isRequest(message) {
+  if (!isObject(message)) return false;
+  const { id, method, run, args } = message;
+  return isNumber(id) && typeof method === 'string' && (run === null || isNumber(run)) && Array.isArray(args);
+}
+
+/**
+ * The same for the client, which lives on whatever a worker of another version, or of somebody else, says.
+ * @param {unknown} message
+ * @returns {message is ToClient}
+ */
+export function isToClient(message) {
+  if (!isObject(message)) return false;
+  if ('ready' in message || 'pong' in message) return true;
+  if (!isNumber(message.id)) return false;
+  if ('progress' in message || 'token' in message || 'result' in message) return true;
+  const { error } = message;
+  return isObject(error) && [error.code, error.what, error.message].every((text) => typeof text === 'string');
+}
+
+/** @param {unknown} value @returns {value is RunReply} */
+export const isRunReply = (value) => isObject(value) && isNumber(value.run) && Array.isArray(value.tokens);
+
+/** @param {unknown} value @returns {value is number} */
+const isNumber = (value) => Number.isSafeInteger(value);
+
 /**
  * The buffers of a result, to be transferred: a matrix, an overview, an embedding or an array of them.
  * @param {unknown} value
