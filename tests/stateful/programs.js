@@ -119,12 +119,7 @@ const anyStep = (worker) =>
       }),
     },
     { weight: 1, arbitrary: step('refused read', { run: number, what: nameIn(REFUSED_READS) }) },
-    {
-      weight: 1,
-      arbitrary: step('refused attend', {
-        what: fc.constantFrom(...Object.keys(REFUSED_ATTEND).filter((name) => !/buffer/.test(name))),
-      }),
-    },
+    { weight: 1, arbitrary: step('refused attend', { what: nameIn(REFUSED_ATTEND) }) },
     { weight: 2, arbitrary: step('attend', { what: nameIn(ATTEND) }) },
     { weight: 1, arbitrary: step('layer', {}) },
     { weight: 2, arbitrary: step('project', { layer: number, what: nameIn(PROJECT) }) },

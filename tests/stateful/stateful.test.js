@@ -20,12 +20,9 @@ function run(args) {
   return new Promise((resolve) => child.on('close', (code) => resolve({ text, code })));
 }
 
-/** Mended elsewhere at this moment. */
-const NOT_YET = new Set(['one buffer for two results of attention']);
-
 const kept = run(['--kept']);
 for (const name of Object.keys(KEPT)) {
-  test(name, { todo: NOT_YET.has(name) }, async () => {
+  test(name, async () => {
     const { text } = await kept;
     assert.ok(text.split('\n').includes(`right: ${name}`), text);
   });
