@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What kernels.h promises: absolute below 0, in units of the last place above. */
+/* What kernels.def promises: absolute below 0, in units of the last place above. */
 static const struct promise {
     const char *name;
     double below, above;

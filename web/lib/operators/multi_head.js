@@ -43,8 +43,9 @@ import { floatTensor, lengthOf, refusal, sameSize } from './tensors.js';
 
 const CALL = 'MultiHeadAttention';
 const FORWARD = `${CALL}.forward`;
-const MAPS = /** @type {const} */ (['scores', 'scaled', 'capped', 'biased', 'masked', 'weights']);
-const STAGES = /** @type {const} */ ([...['q', 'k', 'v'], ...MAPS, ...['context', 'concat', 'output']]);
+const STAGES = /** @type {const} */ ([
+  ...['q', 'k', 'v', 'scores', 'scaled', 'capped', 'biased', 'masked', 'weights', 'context', 'concat', 'output'],
+]);
 const MOST = 2 ** 20;
 
 /** @type {readonly (keyof MultiHeadOptions)[]} */
@@ -154,8 +155,7 @@ export class MultiHeadAttention {
     const b = wholeNumber(`${CALL}.getStage: sequence`, sequence, 0, pass.sizes.batch - 1);
     if (stage === 'concat' || stage === 'output') return pass.rowsOf(stage, b, 0, this.embedDim);
     const h = wholeNumber(`${CALL}.getStage: head`, head, 0, this.numHeads - 1);
-    const map = MAPS.find((one) => one === stage);
-    if (map) return pass.mapOf(map, b, h);
+    if (this.#core.description.columns.get(stage) === 'keys') return pass.mapOf(stage, b, h);
     if (stage === 'q') return pass.rowsOf('q', b, h * this.headDim, this.headDim);
     if (stage === 'context') return pass.rowsOf('concat', b, h * this.headDim, this.headDim);
     const kvHead = Math.floor(h / (this.numHeads / this.numKvHeads));
