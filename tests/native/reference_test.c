@@ -228,6 +228,69 @@ static void check_pairs(void) {
     }
 }
 
+/* ---- every field of the config is drawn --------------------------------------------------------------------- */
+
+/* context only bounds the length; no number depends on it. */
+static const char *const not_drawn[] = {"context"};
+
+#define VALUES_MOST 8
+
+/* The values that a field had, as far as they are to be told apart; a pointer has two, absent and there. */
+typedef struct field_values {
+    const char *name;
+    size_t offset;
+    int is_pointer, wanted, count; /* wanted: how many different ones at least */
+    uint32_t values[VALUES_MOST];
+} field_values;
+
+/* Of the numbers that have names, all; of the others, two. An activation of the feed-forward layer is never `none`. */
+#define WANTED_i32 2
+#define WANTED_f32 2
+#define WANTED_ptr_i32 2
+#define WANTED_ptr_f32 2
+#define WANTED_norm_kind QKV_NORM_KIND_COUNT
+#define WANTED_norm_place QKV_NORM_PLACE_COUNT
+#define WANTED_branches QKV_BRANCHES_COUNT
+#define WANTED_activation (QKV_ACTIVATION_COUNT - 1)
+#define WANTED_plane 3
+#define IS_POINTER(type) (sizeof(type) == sizeof(void *))
+
+static field_values fields[] = {
+#define QKV_X(type, name) {#name, offsetof(qkv_config, name), IS_POINTER(QKV_TYPE_##type), WANTED_##type, 0, {0}},
+    QKV_CONFIG_FIELDS(QKV_X)
+#undef QKV_X
+};
+
+static void note_fields(const qkv_config *config) {
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        field_values *field = &fields[f];
+        uint32_t value = 0;
+        const void *pointer = NULL;
+        int known = 0;
+        if (field->is_pointer) {
+            memcpy(&pointer, (const char *)config + field->offset, sizeof pointer);
+            value = pointer != NULL;
+        } else {
+            memcpy(&value, (const char *)config + field->offset, sizeof value);
+        }
+        for (int i = 0; i < field->count; i++) known |= field->values[i] == value;
+        if (!known && field->count < VALUES_MOST) field->values[field->count++] = value;
+    }
+}
+
+/* A field that is always the same is one that the comparison with float64 says nothing about. */
+static void check_fields(void) {
+    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+        int is_named = 0;
+        for (size_t i = 0; i < sizeof not_drawn / sizeof *not_drawn; i++) {
+            is_named |= strcmp(not_drawn[i], fields[f].name) == 0;
+        }
+        CHECK(is_named || fields[f].count >= fields[f].wanted,
+              "the config's %s had %d values, not %d: draw it in drawn_config.c and teach it to model_f64.c",
+              fields[f].name, fields[f].count, fields[f].wanted);
+    }
+}
+
 int main(void) {
     uint32_t seed = 20261129;
 
@@ -235,8 +298,10 @@ int main(void) {
         static drawn_config drawn;
         test_model(seeded_next(&seed), &drawn);
         note_pairs(drawn.options);
+        note_fields(&drawn.config);
     }
     check_pairs();
+    check_fields();
     printf("%d models against float64: off by at most %.2g in f32, %.2g in q10, %.2g in q8\n", MODELS, worst[0],
            worst[1], worst[2]);
     return check_summary("reference");
