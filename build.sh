@@ -234,6 +234,7 @@ fuzz() { # fuzz SECONDS: each target of tests/fuzz for that long; what is new la
     done
     npm_packages
     build_wasm
+    build_library
     node tests/fuzz/js/run.js --seconds "$seconds"
     node --expose-gc tests/stateful/run.js --seconds "$seconds"
     node --expose-gc tests/stateful/run.js --seconds "$seconds" --workers

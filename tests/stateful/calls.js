@@ -105,6 +105,7 @@ export function load(world, plan, signal, hear) {
     name: `load of ${name}`,
     model: null,
     run: null,
+    isLong: true,
     controller,
     right: async () => ({ value: 'loaded' }),
   };
@@ -132,7 +133,7 @@ export function forward(world, model, input, options, signal, trap) {
   const right = () =>
     lonely(`forward ${input} ${options}`, model.plan.kind, (alone) => alone.forward(INPUTS[input], given));
   const name = `${model.name}.forward(${input}, ${options})`;
-  return world.begin({ name, model, run: null, controller, right }, (call) => {
+  return world.begin({ name, model, run: null, isLong: true, controller, right }, (call) => {
     const [place, way] = trap?.split(' ') ?? [];
     const what = place === 'input' ? trapped(world, call, way, INPUTS[input]) : INPUTS[input];
     const asked = { ...given, signal: controller?.signal };
@@ -178,6 +179,7 @@ export function refusedLoad(world, { what, worker }) {
     name: `load of ${what}${worker ? ', worker' : ''}`,
     model: null,
     run: null,
+    isLong: true,
     controller: null,
     right: null,
   };
@@ -199,7 +201,7 @@ export function generate(world, { model: at, input, options, signal, hear }) {
       alone.generate(text, { ...given, onToken }),
     );
   const name = `${model.name}.generate(${input}, ${options})`;
-  world.begin({ name, model, run: null, controller, right }, (call) => {
+  world.begin({ name, model, run: null, isLong: true, controller, right }, (call) => {
     const heard = callback(world, call, hear);
     const onToken = (/** @type {import('./world.js').NewToken} */ token) => {
       call.told.push(token);
@@ -215,7 +217,7 @@ export function embed(world, { model: at, texts, signal, hear }) {
   if (!model) return;
   const controller = controllerOf(world, signal);
   const right = () => lonely(`embed ${texts}`, model.plan.kind, (alone) => alone.embed(TEXTS[texts]));
-  world.begin({ name: `${model.name}.embed(${texts})`, model, run: null, controller, right }, (call) => {
+  world.begin({ name: `${model.name}.embed(${texts})`, model, run: null, isLong: true, controller, right }, (call) => {
     const onProgress = callback(world, call, hear);
     return held(model.model).embed(TEXTS[texts], { onProgress, signal: controller?.signal });
   });
@@ -226,7 +228,7 @@ export function tokenize(world, { model: at, text }) {
   const model = modelAt(world, at);
   if (!model) return;
   const right = () => lonely(`tokenize ${text}`, model.plan.kind, (alone) => alone.tokenize(text));
-  const about = { name: `${model.name}.tokenize('${text}')`, model, run: null, controller: null, right };
+  const about = { name: `${model.name}.tokenize('${text}')`, model, run: null, isLong: false, controller: null, right };
   world.begin(about, () => held(model.model).tokenize(text));
 }
 
@@ -235,10 +237,12 @@ export function refused(world, { model: at, what }) {
   const model = modelAt(world, at);
   if (!model) return;
   const { code, ask } = REFUSED[what] ?? REFUSED_GENERATE[what];
-  const about = { name: `${model.name}: ${what}`, model, run: null, controller: null, right: null };
+  const about = { name: `${model.name}: ${what}`, model, run: null, isLong: false, controller: null, right: null };
   const call = world.begin(about, () => ask(held(model.model)));
   call.mayAnswer = false;
-  call.errors.add(what in REFUSED_GENERATE && model.plan.kind === 'bert' ? 'unsupported' : code);
+  call.errors.add(code);
+  // What is wrong with the options may be said before the model is asked whether it writes.
+  if (what in REFUSED_GENERATE && model.plan.kind === 'bert') call.errors.add('unsupported');
 }
 
 /**
@@ -255,7 +259,14 @@ export async function flood(world, { model: at, count }) {
   let bytes = 0;
   const calls = Array.from({ length: count }, (_, i) => {
     const right = () => lonely('forward ids plain', model.plan.kind, (alone) => alone.forward({ ids: [1, 2, 3] }));
-    const about = { name: `${model.name}.forward of flood, ${i}`, model, run: null, controller: null, right };
+    const about = {
+      name: `${model.name}.forward of flood, ${i}`,
+      model,
+      run: null,
+      isLong: true,
+      controller: null,
+      right,
+    };
     return world.begin(about, async () => {
       const run = await held(model.model).forward({ ids: [1, 2, 3] });
       bytes = run.bytes;

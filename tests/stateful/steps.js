@@ -33,7 +33,7 @@ function read(world, { run: at, what }) {
     const { reads } = /** @type {import('./lonely.js').LonelyAnswer} */ (await run.right());
     return reads.get(what) ?? { code: 'none', message: 'a lonely model gave no run' };
   };
-  const about = { name: `${what} of ${run.name}`, model: null, run, controller: null, right };
+  const about = { name: `${what} of ${run.name}`, model: null, run, isLong: false, controller: null, right };
   world.begin(about, () => READS[what](held(run.run)));
 }
 
@@ -42,7 +42,7 @@ function refusedRead(world, { run: at, what }) {
   const run = runAt(world, at);
   if (!run) return;
   const { code, ask } = REFUSED_READS[what];
-  const about = { name: `${what} of ${run.name}`, model: null, run, controller: null, right: null };
+  const about = { name: `${what} of ${run.name}`, model: null, run, isLong: false, controller: null, right: null };
   const call = world.begin(about, () => ask(held(run.run)));
   call.mayAnswer = false;
   call.errors.add(code);
@@ -57,7 +57,10 @@ function refusedRead(world, { run: at, what }) {
  * @param {() => unknown} ask
  */
 function operate(world, name, isDisposed, right, ask) {
-  const call = world.begin({ name, model: null, run: null, controller: null, right }, () => new Promise(() => {}));
+  const call = world.begin(
+    { name, model: null, run: null, isLong: false, controller: null, right },
+    () => new Promise(() => {}),
+  );
   if (isDisposed) {
     call.errors.add('disposed');
     call.mayAnswer = false;

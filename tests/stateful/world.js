@@ -28,6 +28,8 @@ import { factsOf, isRun } from './lonely.js';
  * @property {ModelState | null} model
  * @property {RunState | null} run
  * @property {AbortController | null} controller
+ * @property {boolean} isLong begins with more than it can do at once
+ * @property {boolean} isFresh nothing has happened since it began
  * @property {boolean} isPending
  * @property {boolean} isStuck its callback never returns, so only an abort or dispose can end it
  * @property {boolean} mayAnswer nothing stood in the way when it began
@@ -70,9 +72,27 @@ export function createWorld(engine, limit) {
     if (owner?.plan.worker && (owner.kills > 0 || run?.isLost)) errors.add('crash').add('worker');
   }
 
-  /** @param {(call: Call) => boolean} concerns @param {unknown} error */
+  /**
+   * An error that pending calls may end with from now on.
+   * @param {(call: Call) => boolean} concerns
+   * @param {unknown} error
+   */
   function befall(concerns, error) {
-    for (const call of calls) if (call.isPending && concerns(call)) call.errors.add(error);
+    const befallen = calls.filter((call) => call.isPending && concerns(call));
+    for (const call of befallen) call.errors.add(error);
+    return befallen;
+  }
+
+  /**
+   * An end that must be heard: by what has just begun at once, by what may have its answer already soon after.
+   * @param {(call: Call) => boolean} concerns
+   * @param {'disposed' | 'aborted'} code
+   */
+  function cease(concerns, code) {
+    for (const call of befall(concerns, code)) {
+      if (call.isFresh && call.isLong) call.mayAnswer = false;
+      else expectSilence(call);
+    }
   }
 
   return {
@@ -92,7 +112,7 @@ export function createWorld(engine, limit) {
 
     /**
      * Begins a call; what comes of it is noted at once and judged when the program is over.
-     * @param {Omit<Call, 'isPending' | 'isStuck' | 'mayAnswer' | 'errors' | 'abortedAt' | 'outcome' | 'told'>} about
+     * @param {Omit<Call, 'isFresh' | 'isPending' | 'isStuck' | 'mayAnswer' | 'errors' | 'abortedAt' | 'outcome' | 'told'>} about
      * @param {(call: Call) => Promise<unknown>} begin
      * @returns {Call}
      */
@@ -100,6 +120,7 @@ export function createWorld(engine, limit) {
       /** @type {Call} */
       const call = {
         ...about,
+        isFresh: true,
         isPending: true,
         isStuck: false,
         mayAnswer: true,
@@ -110,6 +131,9 @@ export function createWorld(engine, limit) {
       };
       foresee(call);
       calls.push(call);
+      queueMicrotask(() => {
+        call.isFresh = false;
+      });
       /** @type {Promise<unknown>} */
       let promise;
       try {
@@ -147,7 +171,7 @@ export function createWorld(engine, limit) {
 
     /** @param {AbortController} controller */
     abort(controller) {
-      befall((call) => call.controller === controller, 'aborted');
+      cease((call) => call.controller === controller, 'aborted');
       for (const call of calls) if (call.isPending && call.controller === controller) call.abortedAt ??= this.turn;
       controller.abort();
     },
@@ -155,7 +179,7 @@ export function createWorld(engine, limit) {
     /** @param {ModelState} state */
     disposeModel(state) {
       state.isDisposed = true;
-      befall(({ model, run }) => model === state || run?.owner === state, 'disposed');
+      cease(({ model, run }) => model === state || run?.owner === state, 'disposed');
       state.model?.dispose();
     },
 
@@ -168,10 +192,19 @@ export function createWorld(engine, limit) {
 
     disposeEngine() {
       isEngineDisposed = true;
-      befall(() => true, 'disposed');
+      cease(() => true, 'disposed');
       engine.dispose();
     },
   };
+}
+
+/** What is answered is handed on from one function to the next in fewer microtasks. */
+const HANDING_ON = 30;
+
+/** @param {Call} call that is not to be answered any more, but for an answer that is under way */
+async function expectSilence(call) {
+  for (let i = 0; i < HANDING_ON; i++) await null;
+  if (call.isPending) call.mayAnswer = false;
 }
 
 /**
