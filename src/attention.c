@@ -56,7 +56,7 @@ void qkv_attention_get_values(const float *v_panels, size_t v_stride, int32_t n,
     }
 }
 
-/* ---- who may see whom --------------------------------------------------------------------------------------- */
+/* ---- which keys a query may see --------------------------------------------------------------------------------------- */
 
 qkv_mask qkv_mask_none(int32_t keys) {
     return (qkv_mask){.allowed = 1, .columns = keys, .limit = keys, .from = -QKV_UNBOUNDED, .to = QKV_UNBOUNDED};
@@ -66,8 +66,8 @@ static int32_t clamp(int64_t value, int32_t most) {
     return value < 0 ? 0 : value > most ? most : (int32_t)value;
 }
 
-/* The keys that no edge forbids to query i; the rows of add or flags may forbid more. Neither end goes back from one query
- * to the next. */
+/* The keys that neither window nor causal edge nor limit forbids to query i; the mask's add or flags may forbid more of them.
+ * From one query to the next neither end of the span moves to the left. */
 static qkv_span span_of(const qkv_mask *mask, int32_t keys, int32_t i) {
     const int32_t most = mask->limit < mask->columns ? mask->limit : mask->columns;
     const int32_t last = clamp(i + mask->to, clamp(most, keys));
@@ -80,8 +80,8 @@ qkv_span qkv_mask_reach(const qkv_mask *mask, int32_t keys, int32_t row0, int32_
                       .last = span_of(mask, keys, row0 + rows - 1).last};
 }
 
-/* What is added to the logits of query i within its span, -infinity where a key is forbidden; NULL when nothing is. room:
- * [keys], used when the row has to be put together. */
+/* What is added to the logits of query i within its span, -infinity where a key is forbidden; NULL when nothing is added. room:
+ * [keys], where the row is made when it does not stand in memory as it is. */
 static const float *bias_row(const qkv_attention *a, int32_t i, qkv_span own, float *room) {
     const qkv_mask *mask = &a->mask;
     const size_t row = (size_t)i * mask->stride;
@@ -125,8 +125,8 @@ static qkv_attention within_reach(const qkv_attention *a, int32_t row0, int32_t 
     return near;
 }
 
-/* row[keys] but for the `reach` keys from `first` on. Mostly a few: a function of its own, since with a constant inlined it
- * would be two calls of memory.fill. */
+/* Sets row[keys] to a value, except the `reach` keys from `first` on. Mostly a few floats are set. Not inlined: with a constant
+ * value clang would make two calls of memory.fill of it, which are slow for so few. */
 static __attribute__((noinline)) void fill_beyond(float *row, int32_t keys, int32_t first, int32_t reach, float value) {
     for (int32_t j = 0; j < first; j++) row[j] = value;
     for (int32_t j = first + reach; j < keys; j++) row[j] = value;
@@ -175,8 +175,8 @@ static float mask_logits(const qkv_attention *a, int32_t i, qkv_span own, const 
 }
 
 /* Steps 2 to 4 of one row, in place: logits, mask, exp. Returns 1 / sum. The row keeps exp(masked - largest), since one
- * multiplication of the context is cheaper than one of each weight. A sum of four lanes may begin at any key: that turns
- * the lanes, and their tree of additions stays the same.
+ * multiplication of the context is cheaper than one of each weight. A sum of four lanes may begin at any key:
+ * the lanes change places, but the same pairs of them are added.
  * A row that may see nothing becomes what `empty` says; a row without a softmax (NaN or +infinity among its logits, or
  * nothing but -infinity though keys are allowed) becomes NaN.
  * Inlined: called for each row, it would take a thirtieth of the attention of 128 keys. */

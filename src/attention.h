@@ -18,7 +18,7 @@ typedef struct qkv_attention_scratch {
     float *panels;  /* A panels of 6 rows of scores or queries */
     float *inverse; /* [6] 1 / sum of each row */
     float *bias;    /* [most keys] the mask of one row, when it has to be put together */
-    float *values;  /* [most keys, 8] a panel of V without what must not be seen */
+    float *values;  /* [most keys, 8] a panel of V with zeros at the forbidden keys */
 } qkv_attention_scratch;
 
 #define QKV_UNBOUNDED (INT64_C(1) << 40) /* a span without an end */
@@ -56,7 +56,7 @@ typedef struct qkv_attention {
     int32_t keys, key_dim, value_dim; /* M, E, Ev */
     float scale;
     float softcap;         /* 0: none */
-    const float *relative; /* NULL or biases by distance: key j of query i gets relative[j - i] */
+    const float *relative; /* NULL, or biases by distance: relative[j - i] is added for key j of query i */
     float empty;           /* the weights and context of a query that may see no key: 0, or NaN as torch has it */
     qkv_mask mask;
 } qkv_attention;

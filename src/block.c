@@ -37,7 +37,7 @@ void qkv_scratch_take(qkv_scratch *scratch, qkv_arena *arena, const qkv_config *
 
 /* ---- threads ------------------------------------------------------------------------------------------------ */
 
-#define LEAST_ROWS 32 /* of a part: every part reads all the weights */
+#define LEAST_ROWS 32 /* of a part, which has to be worth reading all the weights once more */
 
 /* Work on the fresh tokens, cut by rows. Where there are too few of them it is one part, whose matrix products are cut by
  * columns instead. */
@@ -129,7 +129,7 @@ const float *qkv_block_inputs(const qkv_block *b, int32_t first, int32_t rows) {
     return b->scratch->normed;
 }
 
-/* From a projection to queries or keys: the norm of each head, RMSNorm whatever the others are, then the rotation to its
+/* From a projection to queries or keys: the norm of each head, RMSNorm even in a model whose other norms are LayerNorm, then the rotation to its
  * place. x: [heads, E]. */
 static void place_heads(const qkv_block *b, const qkv_norm *norm, int32_t place, int32_t heads, float *x) {
     const qkv_config *c = b->config;
@@ -292,7 +292,7 @@ static void context_part(const void *region, int32_t part, int32_t slot) {
     }
 }
 
-/* So many keys at most has a query of a sequence to look at. */
+/* The most keys that a query of this sequence may see. */
 static double keys_in_reach(const qkv_block *b, int32_t length) {
     const double reach = (b->config->causal ? 1.0 : 2.0) * b->window + 1.0;
     return b->window >= 0 && reach < length ? reach : length;

@@ -26,7 +26,7 @@ typedef struct qkv_sequence {
 /* The scratch of one thread. */
 typedef struct qkv_scratch {
     float *q;       /* [T, H E] queries of the layer that is being computed or looked at; one for all threads */
-    float *context; /* [T, H E], in the place of q: rows are packed before their context is written */
+    float *context; /* [T, H E], the same memory as q: rows of q are packed before their context is written over them */
     float *wide;    /* [128, widest of (H + 2 G) E, F, 2 F] */
     float *narrow;  /* [128, widest of D, embed_width, head_width] */
     float *normed;  /* [128, widest of D, embed_width] */
@@ -76,7 +76,7 @@ void qkv_block_forward(const qkv_block *block, float *next);
 qkv_attention qkv_block_attention(const qkv_block *block, int32_t sequence, int32_t head, const float *q,
                                   size_t q_stride);
 
-/* What Q, K and V are maps of: tokens [first, first + rows), rows <= 128, behind a norm that stands in front. In x itself or
+/* What Q, K and V are maps of: tokens [first, first + rows), rows <= 128, after the norm of a pre-norm block. Lies in x itself or
  * in scratch->normed. */
 const float *qkv_block_inputs(const qkv_block *block, int32_t first, int32_t rows);
 

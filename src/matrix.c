@@ -154,7 +154,7 @@ static int in_ten_bits(const qkv_matrix *matrix) {
     return least >= -QKV_Q10_MAX;
 }
 
-/* Nor has -128 in q8, whose weights are symmetric. */
+/* -128 has no place in q8 either: its weights are symmetric, -127 to 127. */
 static int in_eight_bits(const qkv_matrix *matrix) {
     const size_t count = padded(matrix->rows) / QKV_PANEL * matrix->panel_stride;
     int8_t least = 0;

@@ -92,8 +92,8 @@ static int32_t widest_row(const qkv_config *c) {
     return widest;
 }
 
-/* Takes everything behind the model struct, in the order of use. While measuring `layers` is NULL and a layer on the
- * stack stands for each. */
+/* Takes the memory behind the model struct, in the order of use. While it is only measured `layers` is NULL, and one layer on
+ * the stack is laid out again and again in place of each of them. */
 static void lay_out(qkv_model *model, qkv_arena *arena) {
     const qkv_config *c = &model->config;
     const qkv_form form = form_of(model->precision);
@@ -166,7 +166,8 @@ qkv_status qkv_model_create(qkv_model **out_model, void *memory, size_t bytes, c
 qkv_status qkv_model_shape(const qkv_model *model, qkv_slot slot, int32_t *out_rows, int32_t *out_cols,
                            qkv_error *err) {
     QKV_FAIL_IF(slot >= QKV_SLOT_COUNT, QKV_ARGUMENT, "slot", slot, QKV_SLOT_COUNT - 1);
-    /* Layer 0 may lack a norm that the others have, so the last one is asked. Nothing is written through the target. */
+    /* The shape is that of the last layer, since layer 0 may lack a norm that the others have. Nothing is written through the
+     * target. */
     const qkv_target t = qkv_find_slot((qkv_model *)(uintptr_t)model, slot, model->config.stored_layers - 1);
     *out_rows = t.rows;
     *out_cols = t.cols;

@@ -42,7 +42,7 @@ static void close_cells(const glance *g, int32_t cell_row) {
     for (int32_t b = 0; b < g->cells; b++) {
         float most = 0.0f;
         for (int32_t j = cell_start(g, b); j < cell_start(g, b + 1); j++) {
-            if (!(g->tallest[j] <= most)) most = g->tallest[j]; /* keeps a NaN in sight */
+            if (!(g->tallest[j] <= most)) most = g->tallest[j]; /* true for a NaN too, so that the cell shows it */
         }
         out[b] = most;
     }

@@ -40,7 +40,7 @@ void qkv_floats(float *y, qkv_plane plane, const void *data, int32_t n) {
 
 float qkv_quantise_row(int16_t *q, const float *x, int32_t n, int32_t most) {
     float least = 0.0f;
-    const float top = qkv_range_f32(&least, x, n, 1.0f); /* of NaN and +infinity: NaN; of -infinity `least` tells */
+    const float top = qkv_range_f32(&least, x, n, 1.0f); /* NaN for a NaN or +infinity; -infinity shows in `least` */
     const int finite = top - top == 0.0f && least - least == 0.0f;
     const float scale = finite ? (top > -least ? top : -least) / (float)most : __builtin_nanf("");
 

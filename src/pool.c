@@ -14,8 +14,8 @@
 /* Shared by all threads. Everything here is atomic but part and region, which are written before `left` and read after a
  * part was taken from it: until that part is finished the caller starts no other region. */
 static struct {
-    LINE int32_t epoch;      /* raised by each region: what workers wait for */
-    LINE int32_t left;       /* parts nobody has taken; below 0: somebody looked in vain */
+    LINE int32_t epoch; /* raised by each region: what workers wait for */
+    LINE int32_t left;  /* parts that no thread has taken yet; below 0 once a thread asked for one and there was none */
     LINE int32_t unfinished; /* parts that are not done */
     LINE int32_t workers;    /* in qkv_pool_work */
     int32_t sleepers;        /* workers that sleep, or are about to */

@@ -315,6 +315,6 @@ qkv_status qkv_forward(qkv_run *run, int32_t from_layer, int32_t to_layer, qkv_e
         run->done = l + 1;
     }
     run->done = to_layer;
-    if (to_layer == layers) run->fresh = 0; /* whoever runs a layer again wants it for all tokens */
+    if (to_layer == layers) run->fresh = 0; /* a layer that is run again is computed for all tokens */
     return QKV_OK;
 }

@@ -40,7 +40,7 @@ static inline float activate_one(float x, int activation) {
     case ACTIVATION_GELU: return gelu_one(x);
     case ACTIVATION_GELU_TANH: return times_sigmoid_one(x, x * ((x * x) * GELU_TANH_3 + GELU_TANH_1));
     case ACTIVATION_RELU:
-        return (x < 0.0f ? 0.0f : x) + 0.0f; /* a maximum may lose the sign of 0: it goes everywhere */
+        return (x < 0.0f ? 0.0f : x) + 0.0f; /* + 0 turns -0 into +0, since a maximum may give either */
     case ACTIVATION_SILU: return times_sigmoid_one(x, x * SILU_FACTOR);
     case ACTIVATION_QUICK_GELU: return times_sigmoid_one(x, x * QUICK_GELU_FACTOR);
     default: return x;

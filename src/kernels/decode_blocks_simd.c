@@ -6,7 +6,7 @@
 #include "kernels.h"
 #include "simd.h"
 
-#define NOTHING (-0.0f) /* what a sum does not change by, zeros of both signs included */
+#define NOTHING (-0.0f) /* x + NOTHING is x, for zeros of both signs too */
 
 /* y[16] = factor * q + offset, each rounded. */
 static void sixteen(float *y, v128_t q, float factor, float offset) {

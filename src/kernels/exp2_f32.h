@@ -3,8 +3,8 @@
  *
  * y = n + r with n an integer and |r| <= 1/2. n is found as in exp_f32.h, but nothing is rounded in y - n. 2^r is
  * 1 + c1 r + ... + c6 r^6, fitted for the smallest relative error (2e-9); the 1 comes last, so that only one rounding is as large
- * as an ulp. Terms go in pairs and by r^4: a processor holds so many steps at a time, and short chains of them sooner
- * make room for the next element. */
+ * as an ulp. Terms go in pairs and by r^4: a processor works on a limited number of steps at a time, and the shorter the
+ * chain of steps that wait for each other, the sooner it begins with the next elements. */
 #ifndef QKV_KERNELS_EXP2_F32_H
 #define QKV_KERNELS_EXP2_F32_H
 

@@ -91,7 +91,7 @@ ALWAYS_INLINE void integer_tile(float *sums, const int16_t *a, const int8_t *w, 
     }
 }
 
-/* To be one function, called from several places; see gemm_f32_simd.c for why. */
+/* Must not be inlined into its callers: see gemm_f32_simd.c for why. */
 typedef void any_integer_tile(float *sums, const int16_t *a, const int8_t *w, size_t panel_bytes, int pairs, int more,
                               int rows, int panels);
 

@@ -1,7 +1,8 @@
 /* The products need not be made one by one: rounding keeps order, so the largest of them is that of the largest x, or of the
- * least where scale is negative. A NaN is looked for in the sum of two vectors, half the work: beside a NaN only +infinity
- * and -infinity make one, and a row with either product of them infinite upwards is refused like one with a NaN. The lanes meet
- * in vectors, since which one wins cannot be foretold by a branch. The limits come from a table, see FOUR. */
+ * least where scale is negative. Whether there is a NaN is seen in the sums of two vectors, which takes half the
+ * comparisons: such a sum is a NaN for a NaN, and for +infinity plus -infinity, one of which makes a product of +infinity, for
+ * which the kernel returns NaN as well. Lanes are compared as vectors: a branch on which of them is larger would often be
+ * predicted wrongly. The limits come from a table, see FOUR. */
 #include "kernels.h"
 #include "simd.h"
 
