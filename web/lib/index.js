@@ -1,12 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** qkv: runs transformer models and lets you look inside every attention head. This file is the public interface. */
 
-import { optionsOf, signalOf, wholeNumber } from './checks/arguments.js';
+import { optionsOf, signalOf, timeoutOf, wholeNumber } from './checks/arguments.js';
 import { withCall } from './checks/calls.js';
 import { createCore } from './engine/core.js';
 import { createEngine, lentBy, liveCore } from './engine/engine.js';
 import { QkvError } from './checks/errors.js';
-import { LOAD_OPTIONS, loadInThread } from './loading/load.js';
+import { checkLoadOptions, LOAD_OPTIONS, loadInThread } from './loading/load.js';
 import { loadWasm } from './engine/loader.js';
 import { previewModel } from './loading/model_preview.js';
 import { scaledDotProductAttention } from './operators/attention.js';
@@ -68,6 +68,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * cores, at most 4. One where memory cannot be shared (a page wants the headers of cross-origin isolation, and a model in
  * a worker); engine.info.threads says how many there are
  * @property {import('./engine/loader.js').WasmSource} [wasm] the module, where it is not beside this file
+ * @property {number} [timeout] milliseconds that the server of the module may be silent, 60,000 unless given; Infinity: no limit
  * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
  */
 /**
@@ -76,12 +77,12 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  */
 
 /** @type {readonly (keyof InitOptions)[]} */
-const INIT_OPTIONS = ['variant', 'threads', 'wasm', 'memoryLimit'];
+const INIT_OPTIONS = ['variant', 'threads', 'wasm', 'memoryLimit', 'timeout'];
 /** @type {readonly (keyof LoadModelOptions)[]} */
 const LOAD_MODEL_OPTIONS = ['engine', 'worker', ...LOAD_OPTIONS];
 
 /** @type {readonly (keyof InspectModelOptions)[]} */
-const INSPECT_OPTIONS = ['engine', 'revision', 'signal'];
+const INSPECT_OPTIONS = ['engine', 'revision', 'signal', 'timeout'];
 
 /** Address 2^32 is out of reach of a 32-bit module. */
 const LARGEST_LIMIT = 2 ** 32 - 1;
@@ -92,9 +93,10 @@ const LARGEST_LIMIT = 2 ** 32 - 1;
  * @returns {Promise<Engine>}
  */
 export async function init(options) {
-  const { variant, wasm, threads = 1, memoryLimit } = optionsOf('init', options, INIT_OPTIONS);
+  const { variant, wasm, threads = 1, memoryLimit, ...rest } = optionsOf('init', options, INIT_OPTIONS);
+  const timeout = timeoutOf('init', rest.timeout);
   const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
-  const compiled = await loadWasm({ variant, wasm, threads: threadsFor(threads) });
+  const compiled = await loadWasm({ variant, wasm, timeout, threads: threadsFor(threads) });
   return createEngine(compiled, limit, threads);
 }
 
@@ -108,15 +110,22 @@ export async function loadModel(source, options) {
   if (typeof worker !== 'boolean') {
     throw new QkvError('argument', 'loadModel: worker', { got: worker, want: 'true or false' });
   }
-  const signal = signalOf('loadModel', rest.signal);
-  if (worker) return loadInWorker(source, rest, engine ? lentBy(engine) : await inTime(signal, ownModule));
-  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore()));
+  const { signal, timeout } = checkLoadOptions(rest);
+  const fetched = { signal, timeout };
+  if (worker) {
+    const module = engine ? lentBy(engine) : await inTime(signal, () => ownModule(fetched));
+    return loadInWorker(source, rest, module);
+  }
+  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore(fetched)));
   return loadInThread(source, rest, { core, pause: pauseThread });
 }
 
-/** For a model with an engine of its own. */
-const ownModule = async () => ({ ...(await loadWasm({})), limit: 0 });
-const ownCore = async () => createCore((await loadWasm({})).module);
+/** @typedef {{ signal?: AbortSignal | undefined, timeout?: number | undefined }} Waiting */
+
+/** For a model with an engine of its own. @param {Waiting} waiting */
+const ownModule = async (waiting) => ({ ...(await loadWasm(waiting)), limit: 0 });
+/** @param {Waiting} waiting */
+const ownCore = async (waiting) => createCore((await loadWasm(waiting)).module);
 
 /**
  * @template T
@@ -133,10 +142,11 @@ const inTime = (signal, start) => withCall([], signal, (call) => call.wait(start
  * @returns {Promise<ModelPreview>}
  */
 export async function inspectModel(source, options) {
-  const { engine, revision, signal: given } = optionsOf('inspectModel', options, INSPECT_OPTIONS);
-  const signal = signalOf('inspectModel', given);
-  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore()));
-  return previewModel(source, { revision, signal }, core);
+  const { engine, revision, ...rest } = optionsOf('inspectModel', options, INSPECT_OPTIONS);
+  const signal = signalOf('inspectModel', rest.signal);
+  const timeout = timeoutOf('inspectModel', rest.timeout);
+  const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore({ signal, timeout })));
+  return previewModel(source, { revision, signal, timeout }, core);
 }
 
 /** Workers are the default where a picture would stand still without one. */

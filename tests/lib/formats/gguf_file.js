@@ -197,7 +197,6 @@ export function sourceOf(bytes, options) {
   const source = {
     name: 'm',
     where: (file) => file,
-    has: async () => true,
     bytes: async () => bytes,
     stream,
     find: stream,

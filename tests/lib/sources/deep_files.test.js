@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { openSource } from '../../../web/lib/sources/source.js';
 import { expectError } from '../expect_error.js';
 import { directoryHandle } from './directory_handle.js';
+import { isThere } from './is_there.js';
 
 /** @typedef {import('../../../web/lib/sources/source.js').SourceInput} SourceInput */
 
@@ -55,7 +56,7 @@ test('files of folders in the folder are read by their path, and by nothing that
     const source = await openSource(place);
     assert.equal(new TextDecoder().decode(await source.bytes('1_Pooling/config.json')), 'pooling');
     assert.deepEqual(
-      [await source.has('1_Pooling/config.json'), await source.has('2_Dense/config.json')],
+      [await isThere(source, '1_Pooling/config.json'), await isThere(source, '2_Dense/config.json')],
       [true, false],
     );
     assert.ok(!source.names || !(await source.names()).includes('1_Pooling/config.json'), source.name);
@@ -66,7 +67,7 @@ test('files of folders in the folder are read by their path, and by nothing that
       '1_Pooling//config.json',
       'a/./b',
     ]) {
-      await expectError(() => source.has(wrong), 'source', /The name of a file/);
+      await expectError(() => isThere(source, wrong), 'source', /The name of a file/);
       await expectError(() => source.bytes(wrong), 'source', /The name of a file/);
     }
   }
@@ -77,7 +78,7 @@ test('of a chosen folder the files at its top are the model', async () => {
   const source = await openSource([deep, top, chosen('other', 'elsewhere/1_Pooling/deep/config.json')]);
   assert.equal(source.name, 'minilm');
   assert.equal(new TextDecoder().decode(await source.bytes('config.json')), CONFIG);
-  assert.equal(await source.has('1_Pooling/deep/config.json'), false);
+  assert.equal(await isThere(source, '1_Pooling/deep/config.json'), false);
   const two = [chosen('1', 'a/config.json'), chosen('2', 'b/config.json')];
   await expectError(() => openSource(two), 'source', /config\.json twice.*one model only/);
   await expectError(async () => (await openSource([])).bytes('config.json'), 'missing', /no files/);

@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { openSource, portableSource } from '../../../web/lib/sources/source.js';
 import { expectError } from '../expect_error.js';
 import { directoryHandle } from './directory_handle.js';
+import { isThere } from './is_there.js';
 
 /** @typedef {import('../../../web/lib/sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('node:http').RequestListener} Listener */
@@ -101,7 +102,11 @@ test('the same files are read from everywhere: whole, streamed and with their si
     const { size, chunks } = await source.stream('big.bin');
     assert.equal(size, BIG.length, what);
     assert.ok(Buffer.from(await collect(chunks)).equals(BIG), what);
-    assert.deepEqual([await source.has('config.json'), await source.has('tokenizer.json')], [true, false], what);
+    assert.deepEqual(
+      [await isThere(source, 'config.json'), await isThere(source, 'tokenizer.json')],
+      [true, false],
+      what,
+    );
     assert.ok(source.name.length > 0 && source.where('config.json').endsWith('config.json'), what);
   }
 });
@@ -148,7 +153,7 @@ test('names that lead out of the folder are refused everywhere', async () => {
       'a%2fb',
     ]) {
       await expectError(() => source.bytes(file), 'source', /name of a file/);
-      await expectError(() => source.has(file), 'source');
+      await expectError(() => isThere(source, file), 'source');
       await expectError(() => source.stream(file), 'source');
     }
   }
@@ -194,12 +199,13 @@ test('the answers of a server become one sentence with the address', async () =>
   );
 });
 
-test('has() tells a missing file from a server in trouble', async () => {
+test('a file that is not there is told from a server in trouble', async () => {
   /** @param {string} kind */
-  const has = async (kind) => (await openSource(`${origin}/${kind}`)).has('config.json');
-  for (const kind of ['404', '401', '403', '410', 'spa']) assert.equal(await has(kind), false, kind);
-  assert.equal(await has('nohead'), true);
-  for (const kind of ['500', '503', '429']) await expectError(() => has(kind), 'network');
+  const find = async (kind) => isThere(await openSource(`${origin}/${kind}`), 'config.json');
+  // The store of 403 says so of every file.
+  for (const kind of ['404', '410', 'spa', '403']) assert.equal(await find(kind), false, kind);
+  assert.equal(await find('nohead'), true);
+  for (const kind of ['401', '500', '503', '429']) await expectError(() => find(kind), 'network', new RegExp(kind));
 });
 
 test('the size of a compressed answer is not claimed to be known', async () => {
@@ -220,7 +226,7 @@ test('a folder that may not be read any more says so', async () => {
     getFileHandle: async () => Promise.reject(new DOMException('no', 'NotAllowedError')),
   };
   const source = await openSource(/** @type {FileSystemDirectoryHandle} */ (broken));
-  await expectError(() => source.has('config.json'), 'source', /permission/);
+  await expectError(() => isThere(source, 'config.json'), 'source', /permission/);
 });
 
 /** @type {[unknown, string, RegExp][]} */
@@ -256,7 +262,7 @@ for (const [input, code, message] of REFUSED) {
 test('a file in place of a folder is refused, and so is a folder in place of a file', async () => {
   await expectError(() => openSource(join(folder, 'config.json')), 'source', /want a folder/);
   const source = await openSource(folder);
-  assert.equal(await source.has('directory.json'), false);
+  assert.equal(await isThere(source, 'directory.json'), false);
   await expectError(() => source.bytes('directory.json'), 'missing', /no ordinary file/);
 });
 
@@ -321,14 +327,14 @@ test('a GGUF file that is the only weights is the model, whatever lies beside it
     const source = await openSource(input);
     assert.deepEqual([source.name, source.gguf], ['my model (1).GGUF', 'model.gguf']);
     assert.equal(new TextDecoder().decode(await source.bytes(source.gguf ?? '')), 'weights');
-    assert.equal(await source.has('config.json'), false);
+    assert.equal(await isThere(source, 'config.json'), false);
     assert.match(source.where(source.gguf ?? ''), /my model \(1\)\.GGUF$/);
   }
   for (const weights of ['model.safetensors', 'model.safetensors.index.json']) {
     for (const input of await placesOf({ ...beside, 'a.gguf': 'weights', [weights]: 'x' })) {
       const source = await openSource(input);
       assert.equal(source.gguf, undefined);
-      assert.ok(await source.has('config.json'));
+      assert.ok(await isThere(source, 'config.json'));
     }
   }
   for (const input of await placesOf({ ...beside, 'b.gguf': 'x', 'a.gguf': 'x' })) {

@@ -113,6 +113,21 @@ export function signalOf(what, signal) {
 }
 
 /**
+ * @param {string} what
+ * @param {unknown} timeout milliseconds; Infinity: no limit
+ * @returns {number | undefined}
+ */
+export function timeoutOf(what, timeout) {
+  if (timeout === undefined) return undefined;
+  const want = 'milliseconds, more than 0; Infinity: no limit';
+  if (typeof timeout !== 'number' || Number.isNaN(timeout)) {
+    throw new QkvError('argument', `${what}: timeout`, { got: timeout, want });
+  }
+  if (timeout <= 0) throw new QkvError('range', `${what}: timeout`, { got: timeout, want });
+  return timeout;
+}
+
+/**
  * @template {(...args: never[]) => void} T
  * @param {string} what
  * @param {T | undefined} value

@@ -3,9 +3,13 @@
 
 import { threadAddress, wasmAddress } from '../addresses.js';
 import { QkvError } from '../checks/errors.js';
+import { shownAddress } from '../sources/address.js';
+import { bodyOf, openAnswer, unlessSilent } from '../sources/answer.js';
+import { gather } from '../sources/gather.js';
 
 /** @typedef {'simd' | 'relaxed'} Variant */
 /** @typedef {string | URL | BufferSource | Response | WebAssembly.Module} WasmSource */
+/** @typedef {import('../sources/answer.js').Waiting} Waiting */
 /**
  * @typedef {object} Compiled
  * @property {WebAssembly.Module} module
@@ -23,11 +27,13 @@ const RELAXED_PROBE = [
   0, 253, 15, 253, 133, 2, 11,
 ];
 
-/** @type {Map<string, Promise<Compiled>>} */
-const compiledByAddress = new Map();
+/** waiters: callers that want it; the last one to give up ends the download
+ * @typedef {{ loading: Promise<Compiled>, waiters: number, controller: AbortController }} Module */
+/** @type {Map<string, Module>} */
+const modules = new Map();
 
 /**
- * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource, threads?: number }} options
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource, threads?: number } & Waiting} options
  * @returns {Promise<Compiled>}
  */
 export async function loadWasm({ threads = 1, ...options }) {
@@ -36,19 +42,19 @@ export async function loadWasm({ threads = 1, ...options }) {
 }
 
 /**
- * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource }} options
+ * @param {{ variant?: 'auto' | Variant, wasm?: WasmSource } & Waiting} options
  * @param {boolean} isShared
  * @returns {Promise<Compiled>}
  */
-async function loadModule({ variant = 'auto', wasm }, isShared) {
+async function loadModule({ variant = 'auto', wasm, ...waiting }, isShared) {
   const chosen = chooseVariant(variant);
-  if (wasm === undefined) return fromAddress(wasmAddress(chosen, isShared), chosen);
+  if (wasm === undefined) return fromAddress(wasmAddress(chosen, isShared), chosen, waiting);
   const label = variant === 'auto' ? 'custom' : chosen;
   if (wasm instanceof WebAssembly.Module) return { module: wasm, variant: label, wasmBytes: null };
-  if (wasm instanceof Response) return compile(await readResponse(wasm, wasm.url || 'the given response'), label);
+  if (wasm instanceof Response) return compile(await readGiven(wasm, waiting), label);
   if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm))
     return compile({ bytes: toBytes(wasm), from: 'the given bytes' }, label);
-  if (typeof wasm === 'string' || wasm instanceof URL) return fromAddress(toAddress(wasm), label);
+  if (typeof wasm === 'string' || wasm instanceof URL) return fromAddress(toAddress(wasm), label, waiting);
   throw new QkvError('argument', 'init: wasm', { got: wasm, want: 'a URL, bytes, a Response or a WebAssembly.Module' });
 }
 
@@ -79,63 +85,97 @@ const isValid = (bytes) => WebAssembly.validate(Uint8Array.from(bytes));
 /** @param {string | URL} address */
 function toAddress(address) {
   if (address instanceof URL) return address;
-  if (/^[a-z][a-z\d+.-]+:/i.test(address)) return new URL(address);
-  if (typeof document !== 'undefined') return new URL(address, document.baseURI);
+  if (/^[a-z][a-z\d+.-]+:/i.test(address)) return parsedUrl(address);
+  if (typeof document !== 'undefined') return parsedUrl(address, document.baseURI);
   const path = process.getBuiltinModule('node:path');
   return process.getBuiltinModule('node:url').pathToFileURL(path.resolve(address));
+}
+
+/** @param {string} address @param {string} [base] */
+function parsedUrl(address, base) {
+  try {
+    return new URL(address, base);
+  } catch {
+    throw new QkvError('argument', 'init: wasm', { got: shownAddress(address), want: 'a valid URL' });
+  }
 }
 
 /**
  * @param {URL} address
  * @param {Variant | 'custom'} variant
+ * @param {Waiting} waiting
+ * @returns {Promise<Compiled>}
  */
-function fromAddress(address, variant) {
-  const cached = compiledByAddress.get(address.href);
-  if (cached) return cached.then((compiled) => ({ ...compiled, variant }));
-  const loading = readAddress(address).then((file) => compile(file, variant));
-  compiledByAddress.set(address.href, loading);
-  // A failure is not kept: the next attempt may find the network back.
-  loading.catch(() => compiledByAddress.delete(address.href));
-  return loading;
+async function fromAddress(address, variant, { signal, timeout }) {
+  const entry = modules.get(address.href) ?? startLoading(address, timeout);
+  entry.waiters++;
+  try {
+    return { ...(await unlessSilent(entry.loading, { signal, timeout: Infinity }, 'wasm')), variant };
+  } catch (error) {
+    // A failure is not kept: the next attempt may find the network back.
+    const isOver = entry.waiters === 1 || !signal?.aborted;
+    if (isOver && modules.get(address.href) === entry) modules.delete(address.href);
+    throw error;
+  } finally {
+    if (--entry.waiters === 0) entry.controller.abort();
+  }
+}
+
+/** @param {URL} address @param {number} [timeout] that of the first who asks @returns {Module} */
+function startLoading(address, timeout) {
+  const controller = new AbortController();
+  const loading = readAddress(address, { signal: controller.signal, timeout }).then((file) => compile(file, 'custom'));
+  const entry = { loading, waiters: 0, controller };
+  modules.set(address.href, entry);
+  return entry;
 }
 
 /** @typedef {{ bytes: Uint8Array<ArrayBuffer>, from: string, contentType?: string | null }} WasmFile */
 
 /**
  * @param {URL} address
+ * @param {Waiting} waiting
  * @returns {Promise<WasmFile>}
  */
-async function readAddress(address) {
+async function readAddress(address, waiting) {
   const fs = address.protocol === 'file:' && globalThis.process?.getBuiltinModule?.('node:fs');
+  const from = shownAddress(address);
   if (fs) {
     try {
-      return { bytes: new Uint8Array(await fs.promises.readFile(address)), from: address.href };
+      return { bytes: new Uint8Array(await fs.promises.readFile(address)), from };
     } catch (cause) {
       throw new QkvError('wasm', `The wasm file cannot be read: ${reason(cause)}`, { cause });
     }
   }
-  /** @type {Response} */
-  let response;
+  const { response, chunks, end } = await openAnswer(address, waiting);
   try {
-    response = await fetch(address);
-  } catch (cause) {
-    throw new QkvError('network', `${address.href} cannot be fetched: ${reason(cause)}`, { cause });
+    return await readBody(response, chunks, from);
+  } finally {
+    end();
   }
-  return readResponse(response, address.href);
+}
+
+/** @param {Response} response @param {Waiting} waiting @returns {Promise<WasmFile>} */
+async function readGiven(response, waiting) {
+  if (response.bodyUsed || response.body?.locked) {
+    throw new QkvError('argument', 'init: wasm', { got: 'a Response that was read already', want: 'one that was not' });
+  }
+  const from = response.url === '' ? 'the given response' : shownAddress(response.url);
+  return readBody(response, bodyOf(response, from, waiting), from);
 }
 
 /**
  * @param {Response} response
+ * @param {AsyncIterable<Uint8Array>} chunks
  * @param {string} from
  * @returns {Promise<WasmFile>}
  */
-async function readResponse(response, from) {
-  if (!response.ok) {
-    throw new QkvError('network', `HTTP status of ${from}`, { got: response.status, want: '200 and the wasm file' });
+async function readBody({ status, headers }, chunks, from) {
+  if (status !== 200 && status !== 203) {
+    throw new QkvError('network', `HTTP status of ${from}`, { got: status, want: '200 and the wasm file' });
   }
-  const contentType = response.headers.get('content-type');
   // No compileStreaming: it refuses any content type but one, and Chromium kept no code of such a module for the next visit.
-  return { bytes: new Uint8Array(await response.arrayBuffer()), from, contentType };
+  return { bytes: await gather({ size: null, chunks }, from), from, contentType: headers.get('content-type') };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** loadModel in this thread: reads the small files, checks that the model fits, then streams the weights from the source
  * straight into the engine. */
 
-import { callbackOf, oneOf, optionsOf, signalOf, wholeNumber } from '../checks/arguments.js';
+import { callbackOf, oneOf, optionsOf, signalOf, timeoutOf, wholeNumber } from '../checks/arguments.js';
 import { memoryError } from '../engine/failures.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
@@ -37,12 +37,14 @@ import { createReceiver } from './weights.js';
  * limit
  * @property {string} [revision] of a hub model
  * @property {AbortSignal} [signal]
+ * @property {number} [timeout] milliseconds that a server may be silent before it is given up (`timeout`), 60,000 unless given;
+ * as long as something comes now and then a download takes what time it takes. Infinity: no limit
  * @property {OnProgress} [onProgress]
  * @property {false} [cache] this version keeps no copies of downloads, the browser does as the server allows
  */
 
 /** @type {readonly (keyof LoadOptions)[]} */
-export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache'];
+export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache', 'timeout'];
 
 /** @typedef {{ core: Core, pause: () => Promise<void>, call: Call }} LoadPlace call: what can end the load early */
 
@@ -71,8 +73,8 @@ export async function loadInThread(input, options, { core, pause }) {
  * @param {LoadPlace} place
  */
 async function loadFrom(input, options, place) {
-  const { revision, signal } = options;
-  const source = await openSource(input, { signal, revision });
+  const { revision, signal, timeout } = options;
+  const source = await openSource(input, { signal, revision, timeout });
   const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
   try {
     const { core, pause, call } = place;
@@ -177,7 +179,8 @@ export function checkLoadOptions(options) {
     throw new QkvError('unsupported', 'loadModel: cache', { got: cache, want: 'false', fix });
   }
   const onProgress = callbackOf('loadModel: onProgress', given.onProgress);
-  return { precision, maxTokens, revision, onProgress, signal: signalOf('loadModel', given.signal) };
+  const signal = signalOf('loadModel', given.signal);
+  return { precision, maxTokens, revision, onProgress, signal, timeout: timeoutOf('loadModel', given.timeout) };
 }
 
 /**

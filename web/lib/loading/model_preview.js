@@ -31,7 +31,7 @@ import { textLimit } from './embedding/text_limit.js';
  * @property {{ [precision in Precision]?: number }} bytes
  * @property {number} available
  */
-/** @typedef {{ revision?: string, signal?: AbortSignal }} PreviewOptions */
+/** @typedef {Pick<import('./load.js').LoadOptions, 'revision' | 'signal' | 'timeout'>} PreviewOptions */
 
 /**
  * @param {SourceInput} input
@@ -39,9 +39,9 @@ import { textLimit } from './embedding/text_limit.js';
  * @param {Core} core
  * @returns {Promise<ModelPreview>}
  */
-export async function previewModel(input, { revision, signal }, core) {
+export async function previewModel(input, { revision, signal, timeout }, core) {
   throwIfAborted(signal);
-  const source = await openSource(input, { signal, revision });
+  const source = await openSource(input, { signal, revision, timeout });
   const files = source.gguf ? await openModelFile(source, source.gguf, signal) : await openModelFolder(source, signal);
   try {
     const resolved = resolveModel(files.config, files.label);

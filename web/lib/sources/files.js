@@ -32,7 +32,6 @@ function sourceOf(name, find, names) {
   return {
     name,
     where,
-    has: async (file) => (await find(plainPath(file))) !== null,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
     async find(file, { signal } = {}) {

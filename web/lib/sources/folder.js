@@ -35,7 +35,6 @@ export async function openFolder(folder) {
   return {
     name: path.basename(path.resolve(folder)),
     where,
-    has: async (file) => (await fs.stat(where(file)).catch(() => null))?.isFile() ?? false,
     bytes: async (file, { max, signal } = {}) => gather(await stream(file, signal), where(file), max, signal),
     stream: (file, { signal } = {}) => stream(file, signal),
     find: async (file, { signal } = {}) => ((await isFile(fs, where(file))) ? stream(file, signal) : null),
@@ -59,7 +58,6 @@ export function openSingle(full) {
     name: process.getBuiltinModule('node:path').basename(full),
     where: () => full,
     gguf: GGUF_NAME,
-    has: async (asked) => asked === GGUF_NAME,
     bytes: async (_, { max, signal } = {}) => gather(await stream(signal), full, max, signal),
     stream: (_, { signal } = {}) => stream(signal),
     find: async (asked, { signal } = {}) => (asked === GGUF_NAME ? stream(signal) : null),

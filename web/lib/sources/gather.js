@@ -42,9 +42,9 @@ const tooLarge = (where, got, max) => new QkvError('format', `${where}: bytes`, 
 /**
  * @param {ByteStream} stream
  * @param {string} where for messages
- * @param {number | undefined} max
- * @param {AbortSignal | null | undefined} signal
- * @returns {Promise<Uint8Array>}
+ * @param {number} [max]
+ * @param {AbortSignal | null} [signal]
+ * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function gather({ size, chunks }, where, max = LARGEST, signal) {
   if (size !== null && size > max) throw tooLarge(where, size, max);

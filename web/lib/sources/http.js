@@ -1,9 +1,13 @@
 /** A model's files below one URL, by fetch. */
 import { QkvError, throwIfAborted } from '../checks/errors.js';
+import { shownAddress } from './address.js';
+import { openAnswer } from './answer.js';
 import { gather, plainPath } from './gather.js';
 
+/** @typedef {import('./answer.js').Answer} Answer */
+/** @typedef {import('./answer.js').Waiting} Waiting */
+/** @typedef {import('./source.js').ByteStream} ByteStream */
 /** @typedef {import('./source.js').Source} Source */
-/** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 /** What a person can do about an answer that is no file. @type {Record<number, string>} */
 const ADVICE = {
@@ -11,31 +15,36 @@ const ADVICE = {
   403: 'The model is private or gated: download it yourself and load the folder.',
   429: 'The server is asked too often: wait a while and try again.',
 };
-
+/** Answers that are the file. */
+const WHOLE = [200, 203];
 /** A file that no folder has: what a server answers for it is what it answers for any that is not there. */
 const ABSENT = 'qkv-asks-for-a-file-that-is-not-there';
+/** What a server says of a file that is not there, in bytes, if the connection is to serve the next request. */
+const SHORT = 16_384;
+/** Milliseconds that it may take. */
+const SOON = 1000;
 
 /**
  * @param {URL} folder ending in a slash; its query goes with every file
+ * @param {number} [timeout] milliseconds that the server may be silent
  * @returns {Source}
  */
-export function openHttp(folder) {
+export function openHttp(folder, timeout) {
   /** @param {string} file */
   const addressOf = (file) => {
     const url = new URL(plainPath(file), folder);
     url.search = folder.search;
     return url;
   };
+  /** @param {string} file @param {import('./source.js').ReadOptions} [options] */
+  const stream = (file, { signal } = {}) => openStream(addressOf(file), { signal, timeout });
   return {
     name: lastPart(folder),
-    where: (file) => addressOf(file).href,
-    has: (file, { signal } = {}) => isThere(addressOf(file), signal),
-    async bytes(file, { max, signal } = {}) {
-      const url = addressOf(file);
-      return gather(await openStream(url, signal), url.href, max, signal);
-    },
-    stream: (file, { signal } = {}) => openStream(addressOf(file), signal),
-    find: (file, { signal } = {}) => findStream(addressOf(file), new URL(ABSENT, folder), signal),
+    where: (file) => shownAddress(addressOf(file)),
+    bytes: async (file, { max, signal } = {}) =>
+      gather(await stream(file, { signal }), shownAddress(addressOf(file)), max, signal),
+    stream,
+    find: (file, { signal } = {}) => findStream(addressOf(file), addressOf(ABSENT), { signal, timeout }),
   };
 }
 
@@ -49,47 +58,16 @@ function lastPart(url) {
   }
 }
 
-/** @param {URL} url @param {MaybeSignal} signal @param {'GET' | 'HEAD'} method @returns {Promise<Response>} */
-async function request(url, signal, method) {
-  try {
-    return await fetch(url, { method, signal: signal ?? null });
-  } catch (cause) {
-    throwIfAborted(signal);
-    const isPage = globalThis.location !== undefined;
-    const also = isPage ? '; the server must also allow this page to read it (CORS)' : '';
-    const fix = `Check the address and the connection${also}.`;
-    throw new QkvError('network', `${url.href} cannot be fetched`, { got: reason(cause), fix, cause });
-  }
-}
-
-/** @param {unknown} cause @returns {string} undici hides the reason one level down */
-function reason(cause) {
-  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  return inner instanceof Error ? inner.message : String(inner);
-}
-
 /** Servers of single-page applications answer everything that is missing with their page. @param {Response} response */
 const isHtml = (response) => /^\s*text\/html\b/i.test(response.headers.get('content-type') ?? '');
-
-/** @param {URL} url @param {MaybeSignal} signal @returns {Promise<boolean>} */
-async function isThere(url, signal) {
-  let response = await request(url, signal, 'HEAD');
-  if (response.status === 405 || response.status === 501) {
-    response = await request(url, signal, 'GET');
-    await response.body?.cancel();
-  }
-  if (response.ok) return !isHtml(response);
-  if (response.status < 500 && response.status !== 429) return false;
-  throw refused(url, response);
-}
 
 /** @param {URL} url @param {Response} response @returns {QkvError} */
 function refused(url, { status, statusText }) {
   const got = `${status} ${statusText}`.trim();
   const isMissing = status === 404 || status === 410;
   const fix = ADVICE[status];
-  if (isMissing) return new QkvError('missing', `${url.href} is not there`, { got });
-  return new QkvError('network', `${url.href}: answer of the server`, { got, want: '200', fix });
+  if (isMissing) return new QkvError('missing', `${shownAddress(url)} is not there`, { got });
+  return new QkvError('network', `${shownAddress(url)}: answer of the server`, { got, want: '200', fix });
 }
 
 /**
@@ -98,82 +76,74 @@ function refused(url, { status, statusText }) {
  * not there; that a server is one of them is seen by asking for a file that cannot be.
  * @param {URL} url
  * @param {URL} absent
- * @param {MaybeSignal} signal
- * @returns {Promise<import('./source.js').ByteStream | null>}
+ * @param {Waiting} waiting
+ * @returns {Promise<ByteStream | null>}
  */
-async function findStream(url, absent, signal) {
-  const response = await request(url, signal, 'GET');
+async function findStream(url, absent, waiting) {
+  const answer = await openAnswer(url, waiting);
+  const { response } = answer;
   const isGone = response.status === 404 || response.status === 410 || (response.ok && isHtml(response));
-  if (!isGone && response.status !== 403) return streamOf(url, response, signal);
-  await response.body?.cancel();
+  if (!isGone && response.status !== 403) return streamOf(url, answer);
+  await discard(answer, waiting);
   if (isGone) return null;
-  absent.search = url.search;
-  const other = await request(absent, signal, 'GET');
-  await other.body?.cancel();
-  if (other.status === 403) return null;
+  const other = await openAnswer(absent, waiting);
+  other.end();
+  if (other.response.status === 403) return null;
   throw refused(url, response);
 }
 
 /**
- * @param {URL} url
- * @param {MaybeSignal} signal
- * @returns {Promise<import('./source.js').ByteStream>}
+ * Reads what nobody wants to its end, where that is near: the next request then needs no connection of its own.
+ * @param {Answer} answer
+ * @param {Waiting} waiting
  */
-const openStream = async (url, signal) => streamOf(url, await request(url, signal, 'GET'), signal);
-
-/**
- * @param {URL} url
- * @param {Response} response
- * @param {MaybeSignal} signal
- * @returns {Promise<import('./source.js').ByteStream>}
- */
-async function streamOf(url, response, signal) {
-  if (!response.ok || isHtml(response)) await response.body?.cancel();
-  if (!response.ok) throw refused(url, response);
-  if (isHtml(response)) {
-    const fix = 'The file is probably not at this address.';
-    throw new QkvError('format', `${url.href}: content of the answer`, { got: 'an HTML page', want: 'the file', fix });
+async function discard({ response, chunks, end }, { signal }) {
+  const size = sizeOf(response);
+  if (size === null || size > SHORT) {
+    end();
+    return;
   }
-  return { size: sizeOf(url, response), chunks: chunksOf(url, response, signal) };
-}
-
-/**
- * Content-Length counts compressed bytes where the answer is compressed, and across origins a page may not be told.
- * @param {URL} url
- * @param {Response} response
- * @returns {number | null}
- */
-function sizeOf(url, { headers }) {
-  const length = headers.get('content-length');
-  const origin = globalThis.location?.origin;
-  const mayHide = origin !== undefined && origin !== url.origin;
-  if (length === null || !/^\d{1,15}$/.test(length) || headers.has('content-encoding') || mayHide) return null;
-  return Number(length);
-}
-
-/**
- * @param {URL} url
- * @param {Response} response
- * @param {MaybeSignal} signal
- * @returns {AsyncGenerator<Uint8Array>}
- */
-async function* chunksOf(url, { body }, signal) {
-  if (body === null) return;
-  const reader = body.getReader();
-  let received = 0;
+  const timer = setTimeout(end, SOON);
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      received += value.length;
-      yield value;
-    }
-  } catch (cause) {
-    if (cause instanceof QkvError) throw cause;
+    for await (const _ of chunks) throwIfAborted(signal);
+  } catch {
     throwIfAborted(signal);
-    const got = `${received} bytes, then: ${reason(cause)}`;
-    throw new QkvError('network', `${url.href}: the connection broke`, { got, fix: 'Try again.', cause });
   } finally {
-    reader.cancel().catch(() => {});
+    clearTimeout(timer);
   }
+}
+
+/**
+ * @param {URL} url
+ * @param {Waiting} waiting
+ * @returns {Promise<ByteStream>}
+ */
+const openStream = async (url, waiting) => streamOf(url, await openAnswer(url, waiting));
+
+/**
+ * @param {URL} url
+ * @param {Answer} answer
+ * @returns {ByteStream}
+ */
+function streamOf(url, { response, chunks, end }) {
+  const isWhole = WHOLE.includes(response.status);
+  if (isWhole && !isHtml(response)) return { size: isTold(url) ? sizeOf(response) : null, chunks };
+  end();
+  if (!isWhole) throw refused(url, response);
+  const what = `${shownAddress(url)}: content of the answer`;
+  const fix = 'The file is probably not at this address.';
+  throw new QkvError('format', what, { got: 'an HTML page', want: 'the file', fix });
+}
+
+/** Across origins a page may not be told the size. @param {URL} url */
+function isTold({ origin }) {
+  const own = globalThis.location?.origin;
+  return own === undefined || own === origin;
+}
+
+/** Content-Length counts compressed bytes where the answer is compressed. @param {Response} response @returns {number | null} */
+function sizeOf({ headers }) {
+  const length = headers.get('content-length');
+  if (length === null || !/^\d{1,15}$/.test(length) || headers.has('content-encoding')) return null;
+  return Number(length);
 }

@@ -5,6 +5,7 @@
  * bytes, or as the only weights in a folder.
  */
 import { kindOf, QkvError, throwIfAborted } from '../checks/errors.js';
+import { shownAddress } from './address.js';
 import { openFiles, openHandle, openNamedBytes } from './files.js';
 import { openFolder, openSingle } from './folder.js';
 import { listed } from './gather.js';
@@ -21,7 +22,6 @@ import { openHttp } from './http.js';
  * @property {string} name short, for people
  * @property {string | null} [gguf] the one file that is the whole model
  * @property {(file: string) => string} where a file is, in full, for messages
- * @property {(file: string, options?: ReadOptions) => Promise<boolean>} has
  * @property {(file: string, options?: BytesOptions) => Promise<Uint8Array>} bytes
  * @property {(file: string, options?: ReadOptions) => Promise<ByteStream>} stream
  * @property {(file: string, options?: ReadOptions) => Promise<ByteStream | null>} find null where it is not there
@@ -58,13 +58,14 @@ export function portableSource(input) {
 
 /**
  * @param {SourceInput} input
- * @param {{ signal?: AbortSignal | null, revision?: string }} [options] revision: branch, tag or commit of a hub model
+ * @param {{ signal?: AbortSignal | null | undefined, revision?: string | undefined, timeout?: number | undefined }} [options] revision:
+ * branch, tag or commit of a hub model; timeout: milliseconds that a server may be silent
  * @returns {Promise<Source>}
  */
-export async function openSource(input, { signal, revision } = {}) {
+export async function openSource(input, { signal, ...options } = {}) {
   throwIfAborted(signal);
   const source = portableSource(input);
-  if (typeof source === 'string') return openText(source, revision);
+  if (typeof source === 'string') return openText(source, options);
   if (source instanceof URL || source instanceof File || isFileList(source)) throw notASource(source);
   if (isHandle(source)) return ggufWithin(openHandle(source));
   return ggufWithin(Array.isArray(source) ? openFiles(source) : openNamedBytes(source));
@@ -116,17 +117,18 @@ function portableText(text) {
 function parsedUrl(text, base) {
   try {
     return new URL(text, base);
-  } catch (cause) {
-    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a valid URL', cause });
+  } catch {
+    // Without the cause, which quotes the text.
+    throw new QkvError('source', 'The URL to load a model from', { got: shownAddress(text), want: 'a valid URL' });
   }
 }
 
 /** @returns {boolean} */
 const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'function';
 
-/** @param {string} text @param {string} [revision] @returns {Promise<Source>} */
-async function openText(text, revision) {
-  if (/^https?:/i.test(text)) return openUrl(new URL(text));
+/** @param {string} text @param {{ revision?: string | undefined, timeout?: number | undefined }} options @returns {Promise<Source>} */
+async function openText(text, { revision = 'main', timeout }) {
+  if (/^https?:/i.test(text)) return openUrl(new URL(text), timeout);
   if (/^file:/i.test(text) && canReadFolders()) return openPath(pathOf(text));
   if (canReadFolders() && GGUF.test(text)) return openPath(text);
   if (canReadFolders() && !SCHEME.test(text)) {
@@ -136,16 +138,17 @@ async function openText(text, revision) {
     });
     if (folder !== null) return ggufWithin(folder);
   }
-  if (HUB_NAME.test(text)) return openHub(text, revision ?? 'main');
-  throw notASource(text);
+  if (HUB_NAME.test(text)) return openHub(text, revision, timeout);
+  throw notASource(shownAddress(text));
 }
 
 /** @param {string} text a URL with the scheme file: @returns {string} */
 function pathOf(text) {
   try {
     return process.getBuiltinModule('node:url').fileURLToPath(text);
-  } catch (cause) {
-    throw new QkvError('source', 'The URL to load a model from', { got: text, want: 'a path on this machine', cause });
+  } catch {
+    const want = 'a path on this machine';
+    throw new QkvError('source', 'The URL to load a model from', { got: shownAddress(text), want });
   }
 }
 
@@ -154,17 +157,17 @@ async function openPath(path) {
   return GGUF.test(path) ? openSingle(path) : ggufWithin(await openFolder(path));
 }
 
-/** @param {URL} url @returns {Source} */
-function openUrl(url) {
+/** @param {URL} url @param {number} [timeout] @returns {Source} */
+function openUrl(url, timeout) {
   const file = url.pathname.split('/').at(-1) ?? '';
-  if (!GGUF.test(file)) return openHttp(asFolder(url));
+  if (!GGUF.test(file)) return openHttp(asFolder(url), timeout);
   const folder = new URL('.', url);
   folder.search = url.search;
-  return { ...openHttp(folder), name: file, gguf: file };
+  return { ...openHttp(folder, timeout), name: file, gguf: file };
 }
 
-/** @param {string} repository @param {string} revision @returns {Source} */
-function openHub(repository, revision) {
+/** @param {string} repository @param {string} revision @param {number} [timeout] @returns {Source} */
+function openHub(repository, revision, timeout) {
   if (!REVISION.test(revision) || revision.includes('..')) {
     throw new QkvError('argument', 'loadModel: revision', {
       got: revision,
@@ -172,7 +175,7 @@ function openHub(repository, revision) {
     });
   }
   const folder = new URL(`${HUB}/${repository}/resolve/${encodeURIComponent(revision)}/`);
-  return { ...openHttp(folder), name: repository };
+  return { ...openHttp(folder, timeout), name: repository };
 }
 
 /** The folder that a URL names, with or without a slash at its end. @param {URL} url @returns {URL} */
@@ -180,7 +183,7 @@ function asFolder(url) {
   if (/\.(safetensors|bin|pt|onnx|json)$/i.test(url.pathname)) {
     const fix = 'Give the URL of the folder that holds config.json and model.safetensors.';
     const want = 'a folder or a .gguf file';
-    throw new QkvError('source', 'The URL to load a model from', { got: url.href, want, fix });
+    throw new QkvError('source', 'The URL to load a model from', { got: shownAddress(url), want, fix });
   }
   const folder = new URL(url);
   if (!folder.pathname.endsWith('/')) folder.pathname += '/';
