@@ -6,6 +6,7 @@ import { readTensors } from '../formats/safetensors.js';
 import { checkShard, readIndex } from '../formats/shards.js';
 import { readLicence } from './licence.js';
 import { gather, listed } from '../sources/gather.js';
+import { followTokenizerConfig, readsOlderFiles } from '../tokenizer/config/tokenizer_config.js';
 import { readDenseWeights } from './embedding/dense_weights.js';
 import { readEmbeddingFiles } from './embedding/embedding_files.js';
 
@@ -30,7 +31,7 @@ import { readEmbeddingFiles } from './embedding/embedding_files.js';
  * @typedef {object} ModelFiles
  * @property {string} label of the config, for messages
  * @property {JsonObject} config
- * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it
+ * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it, with what the files beside it change
  * @property {() => Promise<JsonObject | null>} generation generation_config.json
  * @property {() => Promise<string | null>} licence begins to look for it; never rejects, and is given up by close
  * @property {(width: number) => Promise<EmbeddingPlan>} embedding how embeddings are made, without weights
@@ -41,10 +42,13 @@ import { readEmbeddingFiles } from './embedding/embedding_files.js';
 
 const CONFIG = 'config.json';
 const TOKENIZER = 'tokenizer.json';
+const TOKENIZER_CONFIG = 'tokenizer_config.json';
+const SPECIAL_TOKENS = 'special_tokens_map.json';
+const ADDED_TOKENS = 'added_tokens.json';
 const GENERATION = 'generation_config.json';
 const WEIGHTS = 'model.safetensors';
 const INDEX = 'model.safetensors.index.json';
-const LARGEST = { config: 4e6, tokenizer: 100e6, index: 50e6 };
+const LARGEST = { config: 4e6, tokenizer: 100e6, tokenizerConfig: 20e6, index: 50e6 };
 
 /**
  * @param {Source} source
@@ -62,7 +66,7 @@ export async function openModelFolder(source, signal) {
   return {
     label: `${source.name}/${CONFIG}`,
     config,
-    tokenizer: () => readOptional(source, TOKENIZER, { max: LARGEST.tokenizer, signal }),
+    tokenizer: () => readTokenizer(source, config, signal),
     generation: () => readOptional(source, GENERATION, { max: LARGEST.config, signal }),
     licence: () => readLicence(source, config, ending.signal),
     embedding: (width) => readEmbeddingFiles({ label, optional }, { width }),
@@ -83,6 +87,22 @@ export async function openModelFolder(source, signal) {
 export async function readOptional(source, file, { max = LARGEST.config, signal } = {}) {
   const bytes = await optionalBytes(source, file, { max, signal });
   return bytes && parseJson(bytes, `${source.name}/${file}`);
+}
+
+/**
+ * @param {Source} source
+ * @param {JsonObject} model config.json
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<JsonObject | null>}
+ */
+async function readTokenizer(source, model, signal) {
+  const json = await readOptional(source, TOKENIZER, { max: LARGEST.tokenizer, signal });
+  const beside = { max: LARGEST.tokenizerConfig, signal };
+  const config = json && (await readOptional(source, TOKENIZER_CONFIG, beside));
+  if (json === null || config === null) return json;
+  const older = (/** @type {string} */ file) => (readsOlderFiles(config) ? readOptional(source, file, beside) : null);
+  const [specialTokens, addedTokens] = [await older(SPECIAL_TOKENS), await older(ADDED_TOKENS)];
+  return followTokenizerConfig(json, { config, specialTokens, addedTokens, model, folder: source.name });
 }
 
 /** @param {Source} source @param {string} file @param {import('../sources/source.js').BytesOptions} options */

@@ -16,6 +16,7 @@ import { PATTERN_SPACE, WORD } from './unicode/unicode_classes.js';
  * @property {boolean} lstrip takes the spaces before it
  * @property {boolean} rstrip takes the spaces after it
  * @property {boolean} normalized looked for in the normalised text
+ * @property {boolean} split where it stands in a text, that is ordinary text
  */
 
 /** @typedef {import('./text/aligned_text.js').Budget} Budget */
@@ -46,7 +47,7 @@ export function createSplitter(patterns) {
         continue;
       }
       const token = patterns[match.value][1];
-      if (token.singleWord && touchesWord(text, at, match.end, from, to)) {
+      if (token.split || (token.singleWord && touchesWord(text, at, match.end, from, to))) {
         at = match.end;
         continue;
       }

@@ -40,7 +40,7 @@ export function readTokenizerJson(json, vocab) {
     model,
     normalize: readNormalizer(root.normalizer),
     preTokenize: readPreTokenizer(root.pre_tokenizer),
-    added: readAdded(root.added_tokens ?? [], model, vocab),
+    added: readAdded(root.added_tokens ?? [], model, vocab, root.encode_special_tokens === true),
     template: readTemplate(root.post_processor, vocab),
     decoder: readDecoder(root.decoder),
     pad: readPad(root.padding, vocab),
@@ -60,9 +60,10 @@ function readPad(value, vocab) {
  * @param {unknown} value
  * @param {Model} model
  * @param {number} vocab
+ * @param {boolean} split special tokens are ordinary text; only tokenizer_config.json says so
  * @returns {AddedToken[]}
  */
-function readAdded(value, model, vocab) {
+function readAdded(value, model, vocab, split) {
   /** @type {Map<string, number>} */
   const ids = new Map();
   let next = model.ids.size;
@@ -85,6 +86,7 @@ function readAdded(value, model, vocab) {
       id,
       content,
       special: token.special === true,
+      split: split && token.special === true,
       singleWord: token.single_word === true,
       lstrip: token.lstrip === true,
       rstrip: token.rstrip === true,

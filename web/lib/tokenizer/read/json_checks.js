@@ -12,14 +12,14 @@ export const refusal = (key, got, want, fix) =>
   new QkvError('tokenizer', `${FILE}: ${key}`, { got: brief(got), want, fix });
 
 /** @param {unknown} value @returns {unknown} what an error should show of it */
-function brief(value) {
+export function brief(value) {
   if (value === undefined) return 'nothing';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return typeof value === 'object' && value !== null ? 'an object' : value;
 }
 
 /** @param {unknown} value @returns {value is Json} */
-const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @param {unknown} value @param {string} key @returns {Json} */
 export function objectAt(value, key) {
