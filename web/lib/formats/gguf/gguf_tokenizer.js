@@ -1,5 +1,6 @@
 /**
- * From the vocabulary in a GGUF file to an object like tokenizer.json, valid for the Rust package tokenizers as well.
+ * From the vocabulary in a GGUF file to an object like tokenizer.json, valid for the Rust package tokenizers as well (but for
+ * the charsmap of t5, which sentencepiece applies in another way than the package).
  *
  *   tokenizer.ggml.model  is                                  becomes
  *   gpt2                  byte-level BPE with its merges      BPE; the way of cutting words is known by its name only
@@ -33,6 +34,8 @@ const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/;
 /** SentencePiece's sign for a space. */
 const SPACE = '▁';
 const BASE64_PART = 8_192;
+/** Spaces cut a text; other kinds of white space are what the charsmap makes of them. */
+const SPACES = { type: 'Split', pattern: { String: ' ' }, behavior: 'Removed', invert: false };
 
 /**
  * @param {Metadata} metadata
@@ -303,8 +306,8 @@ function unigram(vocabulary) {
   // Runs of spaces count as one, unless the file says that they do not.
   const isTidy = flagAt(vocabulary, 'remove_extra_whitespaces', true);
   return assemble(vocabulary, {
-    normalizer: map === null ? null : { type: 'Precompiled', precompiled_charsmap: base64(map) },
-    preTokenizer: isTidy ? { type: 'Sequence', pretokenizers: [{ type: 'WhitespaceSplit' }, metaspace] } : metaspace,
+    normalizer: map === null ? null : charsmap(map),
+    preTokenizer: isTidy ? { type: 'Sequence', pretokenizers: [SPACES, metaspace] } : metaspace,
     postProcessor: bosAndEos(vocabulary, { bos: false, eos: true, eosId: 1 }),
     decoder: metaspace,
     model: {
@@ -315,6 +318,9 @@ function unigram(vocabulary) {
     },
   });
 }
+
+/** The package looks whole graphemes up; what made this file, and llama.cpp, the longest text. @param {Uint8Array | Int8Array} map @returns {Part} */
+const charsmap = (map) => ({ type: 'Precompiled', precompiled_charsmap: base64(map), longest_match: true });
 
 /** @param {Uint8Array | Int8Array} list @returns {string} */
 function base64(list) {

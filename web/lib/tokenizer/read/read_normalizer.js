@@ -139,7 +139,8 @@ function stripping(left, right) {
 function charsmap(step, key) {
   const place = `${key}.precompiled_charsmap`;
   const base64 = stringAt(step.precompiled_charsmap, place, MAX_CHARSMAP);
-  const map = createCharsmap(bytesOf(base64, place));
+  // Only what is made of a GGUF file says so.
+  const map = createCharsmap(bytesOf(base64, place), step.longest_match === true);
   if (map === null) throw refusal(place, `${base64.length} characters`, 'a charsmap of sentencepiece');
   return map;
 }

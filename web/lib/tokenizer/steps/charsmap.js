@@ -1,7 +1,8 @@
 /**
  * The normaliser "Precompiled": sentencepiece's table of replacements, a double-array trie over UTF-8 bytes followed by
  * the texts it points to. As the Rust package does, a grapheme of at most five bytes is looked up as a whole, and what is
- * found for its beginning replaces all of it; longer ones go character by character.
+ * found for its beginning replaces all of it; longer ones go character by character. sentencepiece itself knows no graphemes:
+ * at each place the longest text of the table that stands there is replaced; GGUF files want that.
  *
  * A node is 32 bits: bits 0-7 the byte that leads to it, bit 8 whether a value follows, bit 9 whether its offset counts
  * in 256s, the rest the offset; a value node has bit 31 set and its place in the texts below.
@@ -22,15 +23,21 @@ const CHARSMAP_WORK = 32;
 
 /**
  * @param {Uint8Array} bytes the decoded charsmap
+ * @param {boolean} longest replace as sentencepiece does
  * @returns {((source: AlignedText, budget: Budget) => AlignedText) | null} null when the bytes are no charsmap
  */
-export function createCharsmap(bytes) {
+export function createCharsmap(bytes, longest) {
   if (bytes.length < 4) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const size = view.getUint32(0, true);
   if (size % 4 !== 0 || size === 0 || size > bytes.length - 4) return null;
   const nodes = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
-  const lookup = createLookup(nodes, bytes.subarray(4 + size));
+  const texts = bytes.subarray(4 + size);
+  if (longest) {
+    const longestAt = createLongest(nodes, texts);
+    return (source, { work }) => rewriteLongest(source, longestAt, work);
+  }
+  const lookup = createLookup(nodes, texts);
   return (source, { work }) => {
     work(CHARSMAP_WORK * source.text.length);
     return rewrite(source, lookup);
@@ -43,7 +50,7 @@ const offsetOf = (node) => (node >>> 10) << ((node & 0x200) >>> 6);
 /** @param {Uint32Array} nodes @param {Uint8Array} texts @returns {Lookup} */
 function createLookup(nodes, texts) {
   const encoder = new TextEncoder();
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const textAt = createTexts(texts);
   /** @type {Map<string, string | null>} */
   const known = new Map();
 
@@ -60,13 +67,6 @@ function createLookup(nodes, texts) {
     }
     return null;
   };
-  /** @param {number} from @returns {string | null} */
-  const textAt = (from) => {
-    const rest = texts.subarray(from, from + LONGEST_REPLACEMENT + 1);
-    const length = rest.indexOf(0);
-    return length < 0 ? null : decoder.decode(rest.subarray(0, length));
-  };
-
   return (text) => {
     const before = known.get(text);
     if (before !== undefined) return before;
@@ -75,6 +75,67 @@ function createLookup(nodes, texts) {
     known.set(text, found);
     return found;
   };
+}
+
+/** @param {Uint8Array} texts @returns {(from: number) => string | null} the one that begins there */
+function createTexts(texts) {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  return (from) => {
+    const rest = texts.subarray(from, from + LONGEST_REPLACEMENT + 1);
+    const length = rest.indexOf(0);
+    return length < 0 ? null : decoder.decode(rest.subarray(0, length));
+  };
+}
+
+/** @typedef {{ end: number, replacement: string }} Longest where the text that is replaced ends */
+
+/** @param {Uint32Array} nodes @param {Uint8Array} texts @returns {(text: string, from: number) => { found: Longest | null, read: number }} */
+function createLongest(nodes, texts) {
+  const encoder = new TextEncoder();
+  const textAt = createTexts(texts);
+  return (text, from) => {
+    /** @type {Longest | null} */
+    let found = null;
+    let place = offsetOf(nodes[0]);
+    let at = from;
+    while (at < text.length) {
+      const end = at + sizeAt(text, at);
+      let value = -1;
+      for (const byte of encoder.encode(text.slice(at, end))) {
+        place ^= byte;
+        if (byte === 0 || place >= nodes.length || (nodes[place] & 0x800000ff) !== byte) return { found, read: end };
+        const node = nodes[place];
+        place ^= offsetOf(node);
+        value = (node & 0x100) !== 0 && place < nodes.length ? nodes[place] & 0x7fffffff : -1;
+      }
+      const replacement = value < 0 ? null : textAt(value);
+      if (replacement !== null) found = { end, replacement };
+      at = end;
+    }
+    return { found, read: at };
+  };
+}
+
+/**
+ * @param {AlignedText} source
+ * @param {ReturnType<typeof createLongest>} longestAt
+ * @param {Budget['work']} work
+ * @returns {AlignedText} the k-th new character of a replacement comes from the k-th old one, those beyond from the last
+ */
+function rewriteLongest({ text, starts, ends }, longestAt, work) {
+  const result = createBuilder();
+  for (let at = 0; at < text.length; ) {
+    const { found, read } = longestAt(text, at);
+    work(CHARSMAP_WORK * (read - at + 1));
+    const end = found?.end ?? at + sizeAt(text, at);
+    for (const char of found?.replacement ?? text.slice(at, end)) {
+      result.push(char, starts[at], ends[at]);
+      const next = at + sizeAt(text, at);
+      if (next < end) at = next;
+    }
+    at = end;
+  }
+  return result.done();
 }
 
 /** @param {AlignedText} source @param {Lookup} lookup @returns {AlignedText} */
