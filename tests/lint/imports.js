@@ -19,6 +19,7 @@ const LIBRARY = [
   'families',
   'families/parts',
   'tokenizer',
+  'tokenizer/config',
   'tokenizer/read',
   'tokenizer/models',
   'tokenizer/steps',

@@ -3,11 +3,12 @@
 import { ATTENTION_MUTANTS } from './attention_mutants.js';
 import { MODEL_MUTANTS } from './model_mutants.js';
 import { THREAD_MUTANTS } from './thread_mutants.js';
+import { TOKENIZER_MUTANTS } from './tokenizer_mutants.js';
 
 /** @typedef {{ part: string, test: string, breaks: string, file: string, line: string, becomes: string }} Mutant */
 
 /** @type {Mutant[]} */
-export const MUTANTS = [...ATTENTION_MUTANTS, ...MODEL_MUTANTS, ...THREAD_MUTANTS];
+export const MUTANTS = [...ATTENTION_MUTANTS, ...MODEL_MUTANTS, ...THREAD_MUTANTS, ...TOKENIZER_MUTANTS];
 
 /** @param {Mutant} mutant */
 export const isNative = ({ file }) => /\.[ch]$/.test(file);
