@@ -46,6 +46,30 @@ export function createEnding() {
   };
 }
 
+/** What hears of a signal's abort. @type {WeakMap<EventTarget, Set<() => void>>} */
+const hearers = new WeakMap();
+
+/** @param {Event} event */
+function onAbort({ target }) {
+  for (const hearer of [...(hearers.get(/** @type {EventTarget} */ (target)) ?? [])]) hearer();
+}
+
+/**
+ * All calls with one signal share a listener: Node takes more than ten of a signal for a leak, and says so.
+ * @param {AbortSignal} signal
+ * @param {() => void} hearer
+ * @returns {() => void} stops it
+ */
+function hearAbort(signal, hearer) {
+  const all = hearers.get(signal) ?? new Set();
+  hearers.set(signal, all.add(hearer));
+  signal.addEventListener('abort', onAbort);
+  return () => {
+    all.delete(hearer);
+    if (all.size === 0) signal.removeEventListener('abort', onAbort);
+  };
+}
+
 /**
  * A call from its start to its answer. It must be closed.
  * @param {readonly Pick<Ending, 'check' | 'listen'>[]} endings
@@ -53,14 +77,14 @@ export function createEnding() {
  */
 export function createCall(endings, signal) {
   const own = createEnding();
-  const onAbort = () => void own.end(new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));
+  const cancel = () => void own.end(new QkvError('aborted', 'Cancelled', { cause: signal?.reason }));
   const stops = endings.map((ending) => ending.listen(own.end));
-  signal?.addEventListener('abort', onAbort);
+  if (signal) stops.push(hearAbort(signal, cancel));
   /** What callbacks returned and has not settled. @type {Set<Promise<unknown>>} */
   const telling = new Set();
 
   function check() {
-    if (signal?.aborted) onAbort();
+    if (signal?.aborted) cancel();
     for (const ending of endings) ending.check();
     own.check();
   }
@@ -123,7 +147,6 @@ export function createCall(endings, signal) {
     told: () => wait(Promise.all(telling)),
 
     close() {
-      signal?.removeEventListener('abort', onAbort);
       for (const stop of stops) stop();
     },
   };
