@@ -24,26 +24,32 @@ import { neutralFields, setStrides } from './fields.js';
  * @property {number} largestInput elements of the largest of query, key and value
  * @property {boolean} needWeights
  */
+/** @typedef {{ causal: boolean, offset: number, emptyNan: boolean }} Rules */
 /** @typedef {ReturnType<typeof createPass>} Pass */
 
 const FIELD_BYTES = 4;
 
 /**
+ * Distances, in floats, between the batches, heads and rows of an array of so many rows of so many columns.
+ * @param {PassSizes} sizes
+ * @param {number} rows
+ * @param {number} columns
+ */
+function stridesOf({ batchFirst, batch, headDim }, rows, columns) {
+  return batchFirst
+    ? { batch: rows * columns, head: headDim, row: columns }
+    : { batch: columns, head: headDim, row: batch * columns };
+}
+
+/**
+ * The struct of the operator but for its pointers.
  * @param {Core} core
- * @param {string} call
  * @param {PassSizes} sizes
  * @param {MaskLayout | null} mask
- * @param {{ causal: boolean, offset: number, emptyNan: boolean }} rules
+ * @param {Rules} rules
  */
-export function createPass(core, call, sizes, mask, { causal, offset, emptyNan }) {
-  const { batchFirst, batch, heads, kvHeads, headDim, queries, keys, needWeights } = sizes;
-  const width = heads * headDim;
-  const kvWidth = kvHeads * headDim;
-  const strides = (/** @type {number} */ rows, /** @type {number} */ w) =>
-    batchFirst ? { batch: rows * w, head: headDim, row: w } : { batch: w, head: headDim, row: batch * w };
-  const ofQuery = strides(queries, width);
-  const ofKey = strides(keys, kvWidth);
-  const fields = Object.assign(neutralFields(), {
+function fieldsOf(core, { batch, heads, kvHeads, headDim, queries, keys }, mask, { causal, offset, emptyNan }) {
+  return Object.assign(neutralFields(), {
     batch,
     heads,
     kv_heads: kvHeads,
@@ -62,6 +68,25 @@ export function createPass(core, call, sizes, mask, { causal, offset, emptyNan }
     scale: 1 / Math.sqrt(headDim),
     empty_nan: emptyNan ? 1 : 0,
   });
+}
+
+/** @param {MaskLayout | null} mask */
+const maskBytes = (mask) => (mask === null ? 0 : mask.count * (mask.kind === 'flags' ? 1 : FIELD_BYTES));
+
+/**
+ * @param {Core} core
+ * @param {string} call
+ * @param {PassSizes} sizes
+ * @param {MaskLayout | null} mask
+ * @param {Rules} rules
+ */
+export function createPass(core, call, sizes, mask, rules) {
+  const { batch, heads, kvHeads, headDim, queries, keys, needWeights } = sizes;
+  const width = heads * headDim;
+  const kvWidth = kvHeads * headDim;
+  const ofQuery = stridesOf(sizes, queries, width);
+  const ofKey = stridesOf(sizes, keys, kvWidth);
+  const fields = fieldsOf(core, sizes, mask, rules);
   setStrides(fields, 'query', ofQuery);
   setStrides(fields, 'key', ofKey);
   setStrides(fields, 'value', ofKey);
@@ -79,7 +104,7 @@ export function createPass(core, call, sizes, mask, { causal, offset, emptyNan }
     concat: rows * 4,
     output: rows * 4,
     weights: weights * 4,
-    mask: mask === null ? 0 : mask.kind === 'flags' ? mask.count : mask.count * 4,
+    mask: maskBytes(mask),
     scratch,
   });
   Object.assign(fields, { query: at('q'), key: at('k'), value: at('v'), out: at('concat') });
