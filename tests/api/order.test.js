@@ -172,6 +172,28 @@ for (const [where, worker] of MODES) {
   });
 }
 
+test('a call is cancelled while its worker loads the model again: at once, not behind the load', HANG, async () => {
+  /** @type {import('node:worker_threads').Worker[]} */
+  const started = [];
+  const note = (/** @type {import('node:worker_threads').Worker} */ worker) => started.push(worker);
+  process.on('worker', note);
+  const model = await load(BUNDLED, { worker: true });
+  await started[0].terminate();
+  const controller = new AbortController();
+  let isLoaded = false;
+  process.once('worker', (worker) => {
+    worker.on('message', (message) => {
+      isLoaded ||= 'result' in message;
+    });
+    setImmediate(() => controller.abort());
+  });
+  await assert.rejects(model.forward('one', { signal: controller.signal }), qkvError('aborted'));
+  assert.ok(!isLoaded, 'it waited for the load');
+  assert.equal((await model.forward('two')).lengths.length, 1);
+  assert.equal(started.length, 2);
+  process.off('worker', note);
+});
+
 test('calls that wait hold no memory: of 1,000 at once a few runs are there at a time', HANG, async () => {
   const engine = await init();
   const model = await load(tinyFiles(), { engine });

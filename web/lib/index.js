@@ -96,7 +96,9 @@ export async function init(options) {
   const { variant, wasm, threads = 1, memoryLimit, ...rest } = optionsOf('init', options, INIT_OPTIONS);
   const timeout = timeoutOf('init', rest.timeout);
   const limit = memoryLimit === undefined ? 0 : wholeNumber('init: memoryLimit', memoryLimit, 1, LARGEST_LIMIT);
-  const compiled = await loadWasm({ variant, wasm, timeout, threads: threadsFor(threads) });
+  // What is no number is refused by the engine, which knows the limit.
+  const wanted = typeof threads === 'number' || threads === 'auto' ? threadsFor(threads) : 1;
+  const compiled = await loadWasm({ variant, wasm, timeout, threads: wanted });
   return createEngine(compiled, limit, threads);
 }
 

@@ -2,6 +2,7 @@
  * address, since instances of it are cheap: every model in its own memory, and a new instance after a trap. */
 
 import { threadAddress, wasmAddress } from '../addresses.js';
+import { readArguments } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
 import { shownAddress } from '../sources/address.js';
 import { bodyOf, openAnswer, unlessSilent } from '../sources/answer.js';
@@ -50,6 +51,8 @@ async function loadModule({ variant = 'auto', wasm, ...waiting }, isShared) {
   const chosen = chooseVariant(variant);
   if (wasm === undefined) return fromAddress(wasmAddress(chosen, isShared), chosen, waiting);
   const label = variant === 'auto' ? 'custom' : chosen;
+  // An object that stands for another may not even be asked what it is.
+  readArguments('init: wasm', () => wasm instanceof Object);
   if (wasm instanceof WebAssembly.Module) return { module: wasm, variant: label, wasmBytes: null };
   if (wasm instanceof Response) return compile(await readGiven(wasm, waiting), label);
   if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm))

@@ -1,7 +1,7 @@
 /** From hidden states to one vector a text, as the model's folder says: rows are pooled by the engine, and what comes
  * behind (dense layers, normalisation) is computed here in float64, since it is a single row. */
 
-import { oneOf } from '../checks/arguments.js';
+import { oneOf, readArguments } from '../checks/arguments.js';
 import { QkvError } from '../checks/errors.js';
 
 /** @typedef {import('../api/model.js').EmbeddingInfo} EmbeddingInfo */
@@ -129,7 +129,7 @@ export function recipeOf(plan, { pooling, normalize }, { call, width, poolings }
     if (plan.refusal) throw refused(plan.refusal);
     return { poolings: plan.poolings, steps: stepsOf(plan.steps, normalize), truncate: plan.truncate, normalize };
   }
-  const names = Array.isArray(pooling) ? pooling : [pooling];
+  const names = readArguments(call, () => (Array.isArray(pooling) ? Array.from(pooling) : [pooling]));
   if (names.length === 0) throw new QkvError('argument', `${call}: pooling`, { got: pooling, want: 'one or several' });
   const chosen = names.map((name) => oneOf(`${call}: pooling`, OTHER_NAMES.get(name) ?? name, poolings));
   // Modules that are unknown are left out by whoever asks for a pooling by name: they stand behind it.

@@ -105,9 +105,9 @@ const foldersOf = (file) => (file.webkitRelativePath ?? '').split('/').slice(0, 
 export function openFiles(files) {
   /** @type {Map<string, File>} */
   const byName = new Map();
-  const stranger = files.find((file) => !isFile(file));
-  if (stranger !== undefined) {
-    throw new QkvError('source', 'The files of the model', { got: stranger, want: 'a list of File objects' });
+  const stranger = files.findIndex((file) => !isFile(file));
+  if (stranger >= 0) {
+    throw new QkvError('source', 'The files of the model', { got: files[stranger], want: 'a list of File objects' });
   }
   const depth = Math.min(...files.map((file) => foldersOf(file).length));
   const top = files.filter((file) => foldersOf(file).length === depth);

@@ -4,6 +4,7 @@
  * plain paths below it ('1_Pooling/config.json'). A GGUF file is a model by itself: by path, by URL, as a File or as
  * bytes, or as the only weights in a folder.
  */
+import { readArguments } from '../checks/arguments.js';
 import { kindOf, QkvError, throwIfAborted } from '../checks/errors.js';
 import { shownAddress } from './address.js';
 import { openFiles, openHandle, openNamedBytes } from './files.js';
@@ -43,7 +44,13 @@ const SAFETENSORS = ['model.safetensors', 'model.safetensors.index.json'];
  * @param {SourceInput} input
  * @returns {SourceInput}
  */
-export function portableSource(input) {
+export const portableSource = (input) => readArguments('loadModel: source', () => portable(input));
+
+/**
+ * @param {SourceInput} input
+ * @returns {SourceInput}
+ */
+function portable(input) {
   if (input instanceof URL) return checkedUrl(input).href;
   if (typeof input === 'string') return portableText(input);
   if (typeof input !== 'object' || input === null) throw notASource(input === undefined ? 'nothing' : input);
