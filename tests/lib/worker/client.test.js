@@ -140,7 +140,7 @@ test('the run of a call that was cancelled is given back when it comes', async (
     controller.abort();
     await call;
     assert.deepEqual(sent.slice(1), [{ abort: id }]);
-    say({ id, result: { run: 7 } });
+    say({ id, result: { run: 7, tokens: [] } });
     await turn();
     const { method: dropped, run } = sent[2];
     assert.deepEqual([dropped, run, sent.length], ['dispose', 7, 3]);
@@ -157,7 +157,7 @@ test('a run that came is given back when onToken is still busy and the call is c
   await turn();
   const [{ id }] = sent;
   say({ id, token: { id: 1, text: 'a', index: 0, special: false } });
-  say({ id, result: { run: 3 } });
+  say({ id, result: { run: 3, tokens: [] } });
   await turn();
   controller.abort();
   await call;
@@ -180,7 +180,7 @@ test('few forwards are with the worker at once; those that are cancelled in line
   assert.equal(sent.length, 16);
   controller.abort();
   for (let answered = 0; answered < 20; answered++) {
-    say({ id: sent[answered].id, result: { run: answered } });
+    say({ id: sent[answered].id, result: { run: answered, tokens: [] } });
     await turn();
   }
   assert.equal(sent.length, 20);
