@@ -7,10 +7,8 @@ Every code point is asked once, through the package's own Python module:
     pip install tokenizers==0.23.3 && python tools/make_bert_classes.py > web/lib/tokenizer/unicode/bert_classes.js
 """
 
-import unicodedata
-
 import tokenizers
-from tokenizers.normalizers import NFD, BertNormalizer
+from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
 WIDTH = 116
@@ -41,16 +39,6 @@ def wrapped(text):
     return "\n".join([*lines, line])
 
 
-def undecomposed(points):
-    """Code points that a recent Unicode decomposes and the package does not know yet. Asked of the ones that Python or
-    Unicode 17 decomposes: Python's table may be older than the browser's, hence the explicit ranges."""
-    nfd = NFD()
-    recent = [0x105C9, 0x105E4, 0x11383, 0x11385, 0x1138E, 0x11391, 0x113C5, 0x113C7, 0x113C8, 0x16D68, 0x16D69, 0x16D6A]
-    candidates = sorted({p for p in points if unicodedata.decomposition(chr(p))} | set(recent))
-    canonical = [p for p in candidates if not unicodedata.decomposition(chr(p)).startswith("<")]
-    return [p for p in canonical if nfd.normalize_str(chr(p)) == chr(p)]
-
-
 def main():
     points = [p for p in range(0x110000) if not 0xD800 <= p < 0xE000]
     clean, strip, chinese = (
@@ -69,7 +57,6 @@ def main():
             "what gets a space on both sides",
             [p for p in points if len(chinese.normalize_str(chr(p))) == 3],
         ),
-        "UNDECOMPOSED": ("what strip_accents leaves whole although newer Unicode decomposes it", undecomposed(points)),
     }
     print("/**")
     print(" * Code points by what BERT's tokenizer does with them, as hexadecimal ranges.")

@@ -230,9 +230,10 @@ test('the word limit counts characters, however many units they take', () => {
 });
 
 test('letters that only newer Unicode decomposes stay whole, whatever the browser knows', () => {
-  const letter = '\u{11938}';
-  const { ids } = tokenizerOf((json) => void Object.assign(json.model.vocab, { [letter]: 8 })).encode(letter);
-  assert.deepEqual([...ids], [1, 8, 2]);
+  for (const letter of ['\u{11938}', '\u{16122}', '\u{113c5}']) {
+    const { ids } = tokenizerOf((json) => void Object.assign(json.model.vocab, { [letter]: 8 })).encode(letter);
+    assert.deepEqual([...ids], [1, 8, 2], letter);
+  }
 });
 
 test('W7: an added token has the id of its piece, or the next one behind the vocabulary, whatever the file says', () => {

@@ -7,7 +7,9 @@
  * combining marks, and these are dropped or, where the package's older tables keep one, sit inside a word that no
  * vocabulary spells. It also is why a capital sigma at the end of a word becomes σ, never ς, as in the package.
  */
-import { CHINESE, MARKS, PUNCTUATION, REMOVED, SPACE, UNDECOMPOSED } from '../unicode/bert_classes.js';
+import { CHINESE, MARKS, PUNCTUATION, REMOVED, SPACE } from '../unicode/bert_classes.js';
+import { createTest, readRanges, union } from '../unicode/code_points.js';
+import { CANONICAL } from '../unicode/unicode_marks.js';
 
 /**
  * @typedef {object} BertOptions
@@ -31,7 +33,8 @@ const allMarks = new RegExp(marks.source, 'gu');
 const punctuation = classOf(PUNCTUATION);
 const removed = classOf(REMOVED);
 const space = classOf(SPACE);
-const undecomposed = classOf(UNDECOMPOSED);
+/** What the package takes apart, whatever newer versions of Unicode the browser has. */
+const decomposed = createTest(union(readRanges(CANONICAL), [0xac00, 0xd7a3]));
 
 /** Half a surrogate pair is no character; the original could not be given one. It counts as U+FFFD. */
 const LONE_SURROGATE = /^[\ud800-\udfff]$/;
@@ -42,9 +45,13 @@ function clean(char) {
   return space.test(char) ? ' ' : char;
 }
 
-/** @param {string} char @returns {string} */
-function withoutMarks(char) {
-  return (undecomposed.test(char) ? char : char.normalize('NFD')).replace(allMarks, '');
+/** @param {string} text @returns {string} */
+function withoutMarks(text) {
+  // Chinese characters have spaces around them by now, and some are taken apart as well.
+  const whole = Array.from(text, (char) =>
+    decomposed(/** @type {number} */ (char.codePointAt(0))) ? char.normalize('NFD') : char,
+  );
+  return whole.join('').replace(allMarks, '');
 }
 
 /** @param {string} text @returns {string} lower case of each code point by itself */

@@ -58,8 +58,3 @@ e0100-e01ef
 export const CHINESE = `
 3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf 2f800-2fa1f
 `;
-
-/** What strip_accents leaves whole although newer Unicode decomposes it: 13 code points. */
-export const UNDECOMPOSED = `
-105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938 16d68-16d6a
-`;
