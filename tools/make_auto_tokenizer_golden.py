@@ -102,7 +102,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     charsmap = base64.b64encode(gzip.decompress((folder / "nmt_nfkc.gz").read_bytes())).decode()
     every = json.loads((folder / "texts.json").read_text())["texts"]
-    texts = ["Hello wOrld, the Café über 漢字 tokens: word  world [MASK] <mask> </s>", "<s> hello</s> [BEGIN]x wor <image> the  end"]
+    texts = ["Hello wOrld, the Café über 漢字 tokens: word  world [MASK] <mask> </s>", "<s> hello</s> [BEGIN]x wor <image> the  end", "a<s>b</s>c<mask>d[SEP]e"]
     # An empty second text is none for transformers.
     texts += [text[:160] for text in every[3 :: len(every) // PICK] if text]
     cases = []
