@@ -91,6 +91,7 @@ test('run.embedding() follows the same files, without a prompt', async () => {
 test('in a worker the embeddings and what is said of them are the same', async () => {
   const [near, far] = await Promise.all([false, true].map((worker) => loadModel(caseFiles('two_dense'), { worker })));
   assert.deepEqual(far.info.embedding, near.info.embedding);
+  assert.equal(far.info.embedding.dimension, 13);
   const [here, there] = [await near.embed(GOLDEN.texts), await far.embed(GOLDEN.texts)];
   for (const [row, vector] of here.entries()) assertSameBits(there[row], vector, 'worker');
   near.dispose();

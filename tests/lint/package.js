@@ -110,7 +110,9 @@ test('the tarball holds library, types and command, and works without the rest o
     ]) {
       ok(paths.includes(path), `${path} is missing in the tarball`);
     }
-    const strange = paths.filter((/** @type {string} */ path) => /models\/|tests\/|src\/|\.safetensors$/.test(path));
+    const strange = paths.filter((/** @type {string} */ path) =>
+      /^web\/models\/|^tests\/|^src\/|\.safetensors$/.test(path),
+    );
     deepEqual(strange, []);
     run('tar', ['xzf', filename], folder);
     match(run('node', [join(folder, 'package/web/cli/qkv.js'), '--help'], folder), /Usage: qkv/);

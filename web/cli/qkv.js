@@ -20,6 +20,7 @@ const BUNDLED = fileURLToPath(new URL('../models/minilm', import.meta.url));
 /** Why the text ends where it does. */
 const REASONS = {
   eos: 'the model ended the text',
+  stop: 'a text to stop at came',
   length: 'that is what --generate asked for',
   context: 'the model takes no longer text',
 };

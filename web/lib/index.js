@@ -27,6 +27,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./api/model.js').ModelInfo} ModelInfo */
 /** @typedef {import('./api/model.js').Progress} Progress */
 /** @typedef {import('./api/model.js').EmbedOptions} EmbedOptions */
+/** @typedef {import('./api/model.js').EmbeddingInfo} EmbeddingInfo */
 /** @typedef {import('./api/model.js').ForwardInput} ForwardInput */
 /** @typedef {import('./api/model.js').ForwardOptions} ForwardOptions */
 /** @typedef {import('./api/model.js').Model} Model */

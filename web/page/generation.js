@@ -25,7 +25,7 @@ export class Generation {
   text = '';
   /** @type {NewToken[]} */
   tokens = [];
-  /** Why the model itself came to an end. @type {'eos' | 'length' | 'context' | null} */
+  /** Why the model itself came to an end. @type {'eos' | 'stop' | 'length' | 'context' | null} */
   ended = null;
   #ticket = 0;
 

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createContinuation } from '../../../web/lib/model/continuation.js';
 import { createTokenizer } from '../../../web/lib/tokenizer/index.js';
-import { inTree } from '../../api/golden.js';
+import { inTree, seeded } from '../../api/golden.js';
+import { goldenTokenizer } from '../tokenizer/golden_tokenizer.js';
 
 /** @param {string} name */
 function tokenizerOf(name) {
@@ -102,6 +103,54 @@ test('without a tokenizer there is no text, and bare ids begin at 0', () => {
   assert.equal(continuation.add(7, true), '');
   assert.equal(continuation.text(), null);
   assert.deepEqual(continuation.tokens, [{ id: 7, text: '#7', word: null, start: 0, end: 0, ...place }]);
+});
+
+for (const name of ['llama2', 'gemma', 'unigram_bytes', 'gpt2', 'mpnet']) {
+  test(`${name}: behind any ids, any ids say together what decoding says, and stand in order`, () => {
+    const tokenizer = goldenTokenizer(name);
+    const random = seeded(9);
+    const pick = (/** @type {number} */ count) => Math.floor(random() * count);
+    const some = () => (random() < 0.6 ? pick(300) : pick(4096));
+    const { ids, typeIds, tokens } = tokenizer.encode('The');
+    for (let round = 0; round < 1000; round++) {
+      const prompt = { ids, typeIds, tokens, truncated: null, text: 'The' };
+      const continuation = createContinuation(prompt, tokenizer);
+      const added = Array.from({ length: 1 + pick(9) }, some);
+      const told = added.map((id, index) => continuation.add(id, index === added.length - 1)).join('');
+      const whole = tokenizer.decode([...ids, ...added]);
+      assert.equal(told, whole.slice(tokenizer.decode(ids).length), `${added}`);
+      assert.equal(continuation.text(), told);
+      let at = 3;
+      for (const { start, end } of continuation.tokens) {
+        assert.ok(start >= at && end >= start && end <= 3 + told.length, `${added}: ${start} to ${end} behind ${at}`);
+        at = start;
+      }
+    }
+  });
+}
+
+test('a prompt that ends in byte pieces keeps its text for itself', () => {
+  const tokenizer = goldenTokenizer('llama2');
+  const { ids, typeIds, tokens } = tokenizer.encode('👍');
+  const continuation = createContinuation({ ids, typeIds, tokens, truncated: null, text: '👍' }, tokenizer);
+  assert.equal(continuation.add(tokenizer.idOf('b') ?? -1, true), 'b');
+  assert.deepEqual([continuation.tokens[0].start, continuation.tokens[0].end], [2, 3]);
+});
+
+test('a character of byte pieces is known before it is told, and told where nothing follows', () => {
+  const tokenizer = goldenTokenizer('llama2');
+  const prompt = { ...tokenizer.encode('The'), text: 'The' };
+  const byte = (/** @type {string} */ piece) => tokenizer.idOf(piece) ?? -1;
+  const continuation = createContinuation(prompt, tokenizer);
+  assert.equal(continuation.add(byte('<0x0A>'), false), '');
+  assert.equal(continuation.ahead(), '\n');
+  assert.equal(continuation.end(), '\n');
+  assert.equal(continuation.ahead(), '');
+  continuation.cut(0);
+  assert.deepEqual([continuation.tokens[0].start, continuation.tokens[0].end], [3, 3]);
+  const spoiled = createContinuation(prompt, tokenizer);
+  for (const piece of ['<0xFF>', '<0x0A>']) spoiled.add(byte(piece), false);
+  assert.equal(spoiled.ahead(), '');
 });
 
 test('a token costs the same behind a long text as behind a short one', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
+import { seeded } from '../../api/golden.js';
 import { GOLDEN_TOKENIZERS, goldenJson, goldenTokenizer } from './golden_tokenizer.js';
 
 const ALL = Object.values(GOLDEN_TOKENIZERS).flat();
@@ -102,9 +103,13 @@ test('a stream holds back the bytes of a character until it is complete', () => 
   for (const name of ['gpt2', 'gemma']) {
     const tokenizer = goldenTokenizer(name);
     const ids = [...tokenizer.encode('a👍b').ids].filter((id) => !tokenizer.isSpecial(id));
-    const stream = tokenizer.openText();
+    const stream = tokenizer.openText({ early: true });
     assert.deepEqual(ids.map(stream.push), ['a', '', '', '', '👍', 'b'], name);
     assert.equal(stream.end(), '');
+    // A byte that may still follow would spoil a run of byte pieces: it is told when it has ended.
+    const exact = tokenizer.openText();
+    const parts = name === 'gemma' ? ['a', '', '', '', '', '👍b'] : ['a', '', '', '', '👍', 'b'];
+    assert.deepEqual(ids.map(exact.push), parts, name);
     const cut = tokenizer.openText();
     assert.deepEqual(ids.slice(0, 3).map(cut.push), ['a', '', ''], name);
     assert.match(cut.end(), /^\ufffd+$/);
@@ -117,7 +122,30 @@ test('bytes that are no text become U+FFFD, one by one or all at once', () => {
   const ids = [0xe2, 0x82, 0x41, 0xff, 0xc3, 0xa9].map(byte);
   assert.equal(tokenizer.decode(ids), '\ufffd'.repeat(6));
   const stream = tokenizer.openText();
-  assert.equal(ids.map(stream.push).join('') + stream.end(), '\ufffd\ufffdA\ufffdé');
+  assert.equal(ids.map(stream.push).join('') + stream.end(), '\ufffd'.repeat(6));
+  const early = tokenizer.openText({ early: true });
+  assert.equal(ids.map(early.push).join('') + early.end(), '\ufffd\ufffdA\ufffdé');
+});
+
+/** Half of them bytes where the vocabulary has some, among these those of U+00A0 (c2 a0). */
+test('the parts of a stream are the text decoded at once, for any ids and every kind of decoder', () => {
+  for (const name of ALL) {
+    const tokenizer = goldenTokenizer(name);
+    const random = seeded(8);
+    const pick = (/** @type {number} */ count) => Math.floor(random() * count);
+    const byteId = (/** @type {number} */ byte) =>
+      tokenizer.idOf(`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`) ?? pick(4096);
+    const byteOf = [() => 0xc2, () => 0xa0, () => pick(256), () => 0x80 + pick(0x80), () => 0x41];
+    for (let round = 0; round < 1500; round++) {
+      const ids = Array.from({ length: 1 + pick(9) }, () =>
+        random() < 0.5 ? byteId(byteOf[pick(byteOf.length)]()) : pick(4096),
+      );
+      const options = { special: round % 2 === 0 };
+      const stream = tokenizer.openText(options);
+      const streamed = ids.map(stream.push).join('') + stream.end();
+      assert.equal(streamed, tokenizer.decode(ids, options), `${name}: ${ids}`);
+    }
+  }
 });
 
 test('ids that no piece has are left out of the text, and special ones unless they are asked for', () => {

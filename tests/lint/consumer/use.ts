@@ -80,7 +80,7 @@ const written: Run<false> = await model.generate(start, {
   signal: AbortSignal.timeout(1000),
 });
 await model.generate(start, { onToken: async ({ text }) => void (await Promise.resolve(text)) });
-const stopped: 'eos' | 'length' | 'context' | null = written.stopped;
+const stopped: 'eos' | 'stop' | 'length' | 'context' | null = written.stopped;
 const text: string | null = written.text;
 const next: NextToken[] = await written.nextTokens(5, { position: 0 });
 const logits: Float32Array = await written.logits({ position: written.promptTokens - 1 });

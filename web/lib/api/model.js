@@ -33,8 +33,14 @@
  * @typedef {EmbeddingOptions & { prompt?: string, signal?: AbortSignal, onProgress?: OnProgress }} EmbedOptions
  */
 /**
- * @typedef {import('../model/sampler.js').SamplerOptions & { maxNewTokens?: number, onToken?: OnToken, signal?: AbortSignal }} GenerateOptions
- * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens
+ * maxNewTokens: default 64; prompt and new tokens together never exceed model.info.maxTokens. stop: up to 64 texts; the first
+ * that is complete ends generating, run.text ends before it and run.stopped is 'stop'; its tokens stay in run.tokens
+ * @typedef {import('../model/sampler.js').SamplerOptions & {
+ *   maxNewTokens?: number,
+ *   stop?: readonly string[],
+ *   onToken?: OnToken,
+ *   signal?: AbortSignal,
+ * }} GenerateOptions
  */
 
 // ---- what is said on the way ----------------------------------------------------------------------------------------
@@ -49,8 +55,9 @@
  * A token as it is chosen, before it is fed.
  * @typedef {object} NewToken
  * @property {number} id
- * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, and for special
- * tokens; the texts of all tokens make run.text
+ * @property {string} text what it adds to the text: nothing while a character's bytes are incomplete, or while more bytes
+ * may come that spoil it, or while it may be the beginning of a text of `stop`, and for special tokens; the texts of all
+ * tokens make run.text
  * @property {number} index among the new tokens, from 0
  * @property {boolean} special
  */
@@ -93,9 +100,11 @@
  *   bytes: number,
  *   headRows: number,
  *   ignored: string[],
+ *   notes: string[],
  *   licence: string | null,
  * }} ModelInfo bytes: what the weights take in memory; headRows: logits a token, 0 = the model has no head; ignored: some
- * of the tensors that the model has no use for, {i} for a layer
+ * of the tensors that the model has no use for, {i} for a layer; notes: what was assumed where the files do not say, and what
+ * they ask for that is not followed, a sentence each
  */
 /**
  * @typedef {object} ModelMethods
@@ -110,7 +119,8 @@
  * and else the normalised mean (model.info.embedding)
  * @property {(input: SingleInput, options?: GenerateOptions) => Promise<Run<false>>} generate
  * Goes on from a text: one token after the other, each fed back, so that the run covers the prompt and all new tokens as if
- * computed at once. Memory grows with the text: the run has room for at most twice the new tokens, or 256. `unsupported` for
+ * computed at once. Of generation_config.json the ids that end a text and those that are suppressed are followed; sampling is
+ * greedy unless the options say otherwise. Memory grows with the text: the run has room for at most twice the new tokens, or 256. `unsupported` for
  * a model that is no decoder
  * @property {() => void} dispose Gives the memory back, that of its runs too; a second call does nothing
  */

@@ -24,7 +24,7 @@
  * side by side; normalize: whether the result has length 1
  * @typedef {{ pooling?: Pooling | readonly Pooling[], normalize?: boolean }} EmbeddingOptions
  */
-/** @typedef {'eos' | 'length' | 'context'} Stopped an end-of-text token, maxNewTokens, or model.info.maxTokens */
+/** @typedef {'eos' | 'stop' | 'length' | 'context'} Stopped an end-of-text token, one of the texts of `stop`, maxNewTokens, or model.info.maxTokens */
 /**
  * Means over the rows of one head's weights; distance counts tokens, entropy is in nats.
  * @typedef {object} HeadStatistics
@@ -56,8 +56,8 @@
  * wrote
  * @property {string | null} text what generate wrote, without special tokens; null for a forward pass, and for a model
  * without a tokenizer
- * @property {Stopped | null} stopped why generate stopped: at an end-of-text token, at maxNewTokens, at the model's longest
- * sequence; or null
+ * @property {Stopped | null} stopped why generate stopped: at an end-of-text token, at a text of `stop`, at maxNewTokens, at
+ * the model's longest sequence; or null
  * @property {number} promptTokens tokens that were given; those behind them are new
  */
 /**

@@ -13,7 +13,7 @@ import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
 import { openSource } from '../sources/source.js';
-import { readStops } from './stops.js';
+import { generationNotes, readStops, readSuppressed } from './generation.js';
 import { lowered, textLimit } from './embedding/text_limit.js';
 import { createTokenizer } from '../tokenizer/index.js';
 import { whileWarming } from './warm_up.js';
@@ -109,20 +109,25 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
   const needed = estimateBytes(core, resolved, precision);
   if (needed > core.available()) throw memoryError(name, needed, core.available());
   const place = { core, pause };
-  const { tokenizer, stops, licence, embedding, weights } = await whileWarming(place, resolved, precision, async () => {
-    // Shown and no more: it is read beside the weights.
-    const licence = files.licence();
-    const json = await files.tokenizer();
-    return {
-      tokenizer: json === null ? null : createTokenizer(lowered(json, plan.lowerCase), { vocab, maxTokens: limit }),
-      stops: causal ? await readEnds(files, vocab) : [],
-      embedding: await files.dense(plan),
-      ...(await readWeights(files, resolved, createReceiver(core, resolved, precision), licence, {
-        signal,
-        tell,
-      })),
-    };
-  });
+  const { tokenizer, generation, licence, embedding, weights } = await whileWarming(
+    place,
+    resolved,
+    precision,
+    async () => {
+      // Shown and no more: it is read beside the weights.
+      const licence = files.licence();
+      const json = await files.tokenizer();
+      return {
+        tokenizer: json === null ? null : createTokenizer(lowered(json, plan.lowerCase), { vocab, maxTokens: limit }),
+        generation: await readGeneration(files, causal === 1, vocab),
+        embedding: await files.dense(plan),
+        ...(await readWeights(files, resolved, createReceiver(core, resolved, precision), licence, {
+          signal,
+          tell,
+        })),
+      };
+    },
+  );
   const { engine, pointer, parameters, bytes, ignored } = weights;
   const { layers, heads, kv_heads: kvHeads, head_dim: headDim, width, head_rows: headRows } = engine;
   const extents = { layers, heads, kvHeads, headDim, width };
@@ -134,7 +139,8 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       positions: context,
       segments,
       headRows,
-      stops,
+      stops: generation.stops,
+      suppressed: generation.suppressed,
       embedding,
     },
     info: {
@@ -152,17 +158,24 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       bytes,
       headRows,
       ignored,
+      notes: [...files.notes, ...generation.notes],
       licence,
     },
   };
 }
 
-/** @param {ModelFiles} files @param {number} vocab */
-async function readEnds({ generation, config, label }, vocab) {
-  const particular = await generation();
+/** @param {ModelFiles} files @param {boolean} isDecoder @param {number} vocab */
+async function readGeneration(files, isDecoder, vocab) {
+  if (!isDecoder) return { stops: [], suppressed: { always: [], first: [] }, notes: [] };
+  const { config, label } = files;
+  const particular = await files.generation();
   const own = { config, label };
-  const other = { config: particular ?? {}, label: label.replace('config.json', 'generation_config.json') };
-  return readStops(particular === null ? [own] : [other, own], vocab);
+  const other = particular && { config: particular, label: label.replace('config.json', 'generation_config.json') };
+  return {
+    stops: readStops(other === null ? [own] : [other, own], vocab),
+    suppressed: readSuppressed(other, vocab),
+    notes: generationNotes(other),
+  };
 }
 
 /** @param {LoadOptions | undefined} options */

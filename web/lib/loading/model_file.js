@@ -29,6 +29,7 @@ export async function openModelFile(source, file, signal) {
   return {
     label: source.name,
     config,
+    notes: gguf.notes,
     tokenizer: async () => tokenizer,
     generation: async () => null,
     embedding: async () => ggufPlan(config.qkv_pooling_type, `${source.name}: pooling_type`),

@@ -31,6 +31,7 @@ import { readEmbeddingFiles } from './embedding/embedding_files.js';
  * @typedef {object} ModelFiles
  * @property {string} label of the config, for messages
  * @property {JsonObject} config
+ * @property {string[]} notes what is assumed where the files do not say
  * @property {() => Promise<JsonObject | null>} tokenizer as tokenizer.json has it, with what the files beside it change
  * @property {() => Promise<JsonObject | null>} generation generation_config.json
  * @property {() => Promise<string | null>} licence begins to look for it; never rejects, and is given up by close
@@ -66,6 +67,7 @@ export async function openModelFolder(source, signal) {
   return {
     label: `${source.name}/${CONFIG}`,
     config,
+    notes: [],
     tokenizer: () => readTokenizer(source, config, signal),
     generation: () => readOptional(source, GENERATION, { max: LARGEST.config, signal }),
     licence: () => readLicence(source, config, ending.signal),

@@ -11,7 +11,7 @@ import { kindOf, QkvError } from '../checks/errors.js';
 /** @typedef {Sequence & { text: string }} Prompt text: what the last token belongs to, empty for bare ids */
 /**
  * What a model takes and gives. positions: tokens of the longest sequence; segments: token types, 0 = none; headRows:
- * logits a position, 0 = no head; stops: ids that end a text while generating
+ * logits a position, 0 = no head; stops: ids that end a text while generating; suppressed: ids that are not chosen
  * @typedef {object} InputLimits
  * @property {Tokenizer | null} tokenizer
  * @property {number} vocab
@@ -20,6 +20,7 @@ import { kindOf, QkvError } from '../checks/errors.js';
  * @property {number} headRows
  * @property {readonly number[]} stops
  * @property {import('../run/embedding.js').EmbeddingPlan} embedding
+ * @property {{ always: readonly number[], first: readonly number[] }} suppressed
  */
 
 const WANTED_PROMPT = 'a string, [a, b] or {ids, typeIds}';

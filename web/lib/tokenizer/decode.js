@@ -3,6 +3,11 @@ import { byteOfPiece, bytesOfChars, pieceOfByte } from './text/byte_level.js';
 
 /** @typedef {import('./read/read_decoder.js').Decoder} Decoder */
 /** @typedef {{ special?: boolean }} DecodeOptions special: keep special tokens */
+/**
+ * early: what byte pieces make is told when a character is complete. Without it a run of byte pieces is told when it ends,
+ * because bytes that are no UTF-8 spoil the whole run; only then the parts are the text of `decode`.
+ * @typedef {DecodeOptions & { early?: boolean }} StreamOptions
+ */
 /** @typedef {{ push: (id: number) => string, end: () => string }} TextStream */
 
 /**
@@ -30,13 +35,13 @@ export function createDecode({ steps }, pieceOf, isSpecial) {
     /**
      * Text of tokens that come one by one: each call gives what has become complete. Bytes of a character that is not
      * complete are kept; `end` shows them as U+FFFD.
-     * @param {DecodeOptions} [options]
+     * @param {StreamOptions} [options]
      * @returns {TextStream}
      */
-    openText({ special = false } = {}) {
+    openText({ special = false, early = false } = {}) {
       let joined = false;
       const streams = steps.map((step) => {
-        const stream = step.open(joined);
+        const stream = step.open(joined, early);
         joined ||= step.joins;
         return stream;
       });

@@ -39,6 +39,7 @@ import { readTokenizerJson } from './tokenizer_json.js';
 /** @typedef {{ ids: Int32Array<ArrayBuffer>, typeIds: Int32Array<ArrayBuffer>, tokens: Token[], truncated: Truncation | null }} Encoding */
 /** @typedef {{ vocab: number, maxTokens: number }} TokenizerOptions vocab: rows of the model's token table */
 /** @typedef {import('./decode.js').DecodeOptions} DecodeOptions */
+/** @typedef {import('./decode.js').StreamOptions} StreamOptions */
 /** @typedef {import('./decode.js').TextStream} TextStream */
 
 /**
@@ -55,7 +56,7 @@ import { readTokenizerJson } from './tokenizer_json.js';
  * @typedef {object} Tokenizer
  * @property {(text: string, pair?: string | null) => Encoding} encode
  * @property {(ids: Iterable<number>, options?: DecodeOptions) => string} decode without special tokens unless asked
- * @property {(options?: DecodeOptions) => TextStream} openText for tokens that come one by one
+ * @property {(options?: StreamOptions) => TextStream} openText for tokens that come one by one
  * @property {(id: number) => string} textOf the piece of an id, `#id` where the vocabulary has none
  * @property {(id: number) => boolean} isSpecial
  * @property {(piece: string) => number | undefined} idOf of a piece as the vocabulary or an added token writes it

@@ -7,6 +7,7 @@ import { checkLoadOptions } from '../loading/load.js';
 import { EMBED_OPTIONS } from '../model/embed.js';
 import { GENERATE_OPTIONS } from '../model/generate.js';
 import { FORWARD_OPTIONS } from '../model/model.js';
+import { readStopTexts } from '../model/stop_texts.js';
 import { portableSource } from '../sources/source.js';
 import { createWorkers } from './workers.js';
 
@@ -93,6 +94,8 @@ export function createRemoteModel(info, workers) {
     },
     async generate(input, options) {
       const { signal, onToken, ...rest } = optionsOf('generate', options, GENERATE_OPTIONS);
+      // Here, since not all that may be given can cross to the worker.
+      readStopTexts(rest.stop);
       const calls = { signal: signalOf('generate', signal), onToken: callbackOf('generate: onToken', onToken) };
       const run = await askForRun(model, 'generate', [input, rest], calls);
       return /** @type {import('../api/run.js').Run<false>} */ (run);

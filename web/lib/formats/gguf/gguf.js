@@ -20,7 +20,7 @@ import { GgufBytes } from './gguf_bytes.js';
 import { GgufDelivery } from './gguf_delivery.js';
 import { alignUp, checkSize, MAX_GGUF_HEADER, quoted, readGgufHeader, unreadable } from './gguf_header.js';
 import { ggufModel } from './gguf_model.js';
-import { ggufTokenizer } from './gguf_tokenizer.js';
+import { ggufNotes, ggufTokenizer } from './gguf_tokenizer.js';
 import { GGUF_READABLE, GGUF_TYPES } from './gguf_types.js';
 
 /** @typedef {import('../../sources/source.js').Source} Source */
@@ -35,6 +35,7 @@ import { GGUF_READABLE, GGUF_TYPES } from './gguf_types.js';
  * @property {string | null} name general.name
  * @property {Record<string, unknown>} config
  * @property {Record<string, unknown> | null} tokenizer
+ * @property {string[]} notes what is assumed where the file does not say
  * @property {TensorInfo[]} tensors in the order of the file
  * @property {(accept: Accept, options?: { signal?: MaybeSignal, onBytes?: (byteCount: number) => void }) => Promise<void>} readTensors
  * @property {() => Promise<void>} close
@@ -75,6 +76,7 @@ export async function openGguf(source, file, { signal } = {}) {
       name: typeof name === 'string' ? name : null,
       config,
       tokenizer,
+      notes: ggufNotes(header.metadata, label),
       tensors: placed.map(({ tensor }) => tensor),
       async readTensors(accept, { signal: stop = signal, onBytes } = {}) {
         if (wasRead) throw new QkvError('state', `${label}: its tensors`, { got: 'read already', want: 'once' });

@@ -4,6 +4,7 @@
  */
 import { QkvError } from '../../checks/errors.js';
 import { ARCHITECTURES } from './gguf_architectures.js';
+import { ggufEnds } from './gguf_ends.js';
 import { quoted } from './gguf_header.js';
 
 /** @typedef {import('./gguf_header.js').GgufHeader} GgufHeader */
@@ -66,7 +67,7 @@ export function ggufModel(header, label, divisors) {
     shape: asking.shape,
   };
   const pooling = { qkv_pooling_type: asking.optional(`${name}.pooling_type`) };
-  const config = { ...architecture.config(asked), ...tokenIds(asking), ...pooling };
+  const config = { ...architecture.config(asked), ...tokenIds(asking), ...endIds(asking), ...pooling };
   const license = metadata.get('general.license');
   return {
     config: typeof license === 'string' ? { ...config, license } : config,
@@ -269,9 +270,18 @@ function scalingOf(dims, theta, context, divisors) {
 
 /** @param {Asking} asking @returns {Config} */
 function tokenIds({ optional }) {
-  const keys = { bos_token_id: 'bos', eos_token_id: 'eos', pad_token_id: 'padding', unk_token_id: 'unknown' };
+  const keys = { bos_token_id: 'bos', pad_token_id: 'padding', unk_token_id: 'unknown' };
   const entries = Object.entries(keys).map(([key, word]) => [key, optional(`tokenizer.ggml.${word}_token_id`)]);
   return Object.fromEntries(entries.filter(([, id]) => id !== null));
+}
+
+/** One id or a list of them, as in config.json. @param {Asking} asking @returns {Config} */
+function endIds({ metadata, optional }) {
+  // Checked even where the vocabulary is absent.
+  for (const word of ['eos', 'eot', 'eom']) optional(`tokenizer.ggml.${word}_token_id`);
+  const ends = ggufEnds(metadata);
+  if (ends.length === 0) return {};
+  return { eos_token_id: ends.length === 1 ? ends[0] : ends };
 }
 
 /**

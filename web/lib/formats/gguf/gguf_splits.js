@@ -61,15 +61,25 @@ const LLAMA3_VOCAB = 128_000;
 /** The names that have a split, for messages. @returns {string} */
 export const splitNames = () => [...SPLITS.keys()].join(', ');
 
+/** Whether the file says which split is its own. @param {unknown} name @returns {name is string} */
+export const isSplitNamed = (name) => name !== undefined && name !== 'default';
+
 /**
  * @param {string | undefined} name files from before the name was written have none, or "default"
  * @param {unknown} architecture
  * @param {number} vocab number of tokens
  * @returns {Split | undefined}
  */
-export function splitOf(name, architecture, vocab) {
-  if (name !== undefined && name !== 'default') return SPLITS.get(name);
-  if (architecture === 'qwen2' || architecture === 'qwen3') return SPLITS.get('qwen2');
-  if (architecture === 'gptneox') return SPLITS.get('olmo');
-  return architecture === 'llama' && vocab >= LLAMA3_VOCAB ? LLAMA_BPE : GPT2;
+export const splitOf = (name, architecture, vocab) =>
+  SPLITS.get(isSplitNamed(name) ? name : likelySplit(architecture, vocab));
+
+/**
+ * The name of the split where the file does not say it.
+ * @param {unknown} architecture
+ * @param {number} vocab number of tokens
+ */
+export function likelySplit(architecture, vocab) {
+  if (architecture === 'qwen2' || architecture === 'qwen3') return 'qwen2';
+  if (architecture === 'gptneox') return 'olmo';
+  return architecture === 'llama' && vocab >= LLAMA3_VOCAB ? 'llama-bpe' : 'gpt-2';
 }

@@ -9,8 +9,9 @@
  *   bert                  WordPiece, "▁" before whole words   WordPiece, "##" before the others
  */
 import { QkvError } from '../../checks/errors.js';
+import { ggufEnds } from './gguf_ends.js';
 import { mergesOf } from './gguf_merges.js';
-import { splitNames, splitOf } from './gguf_splits.js';
+import { isSplitNamed, likelySplit, splitNames, splitOf } from './gguf_splits.js';
 
 /** @typedef {import('./gguf_header.js').Metadata} Metadata */
 /** @typedef {import('./gguf_splits.js').Part} Part */
@@ -52,6 +53,21 @@ export function ggufTokenizer(metadata, label, rows) {
     throw new QkvError('unsupported', `${label}: metadata "${TOKENIZER}model"`, { got: model, want });
   }
   return make(readVocabulary(metadata, label, Math.min(rows, MAX_TOKENS)));
+}
+
+/**
+ * What is assumed where the file does not say.
+ * @param {Metadata} metadata of a file whose tokenizer has been read
+ * @param {string} label of the file
+ * @returns {string[]}
+ */
+export function ggufNotes(metadata, label) {
+  const tokens = metadata.get(`${TOKENIZER}tokens`);
+  if (metadata.get(`${TOKENIZER}model`) !== 'gpt2' || isSplitNamed(metadata.get(`${TOKENIZER}pre`))) return [];
+  const split = likelySplit(metadata.get('general.architecture'), isTexts(tokens) ? tokens.length : 0);
+  return [
+    `${label}: metadata "${TOKENIZER}pre" does not say how text is cut into words; the way of "${split}" is assumed`,
+  ];
 }
 
 /** @type {ReadonlyMap<string, (vocabulary: Vocabulary) => TokenizerJson>} */
@@ -159,7 +175,8 @@ function idAt({ metadata, label, tokens }, key, missing) {
 /** @param {Vocabulary} vocabulary @param {Pieces} pieces @returns {TokenizerJson} */
 function assemble(vocabulary, { normalizer, preTokenizer, postProcessor, decoder, model, isAdded = () => true }) {
   const { tokens, types } = vocabulary;
-  const specials = new Set(['bos', 'eos', 'unknown', 'padding'].map((key) => idAt(vocabulary, key)));
+  const named = ['bos', 'eos', 'unknown', 'padding'].map((key) => idAt(vocabulary, key));
+  const specials = new Set([...named, ...ggufEnds(vocabulary.metadata)]);
   const added = tokens.flatMap((content, id) => {
     const type = types[id];
     const special = type === CONTROL || type === UNKNOWN || specials.has(id);

@@ -1,7 +1,7 @@
 /**
  * The steps of a decoder. Each works on a list of pieces, in two ways: on all at once, as the Rust package does, and as
- * they come, for text that is generated. Together the parts of a stream are the text decoded at once, but for one case:
- * a run of byte pieces that is no UTF-8 is given up as a whole there, while a stream has already shown its good part.
+ * they come, for text that is generated. Together the parts of a stream are the text decoded at once. For that a run of
+ * byte pieces is kept until it ends, since a byte that is no UTF-8 spoils the whole run, characters before it included.
  */
 import { byteOfPiece, bytesOfChars } from '../text/byte_level.js';
 
@@ -14,7 +14,8 @@ import { byteOfPiece, bytesOfChars } from '../text/byte_level.js';
 /**
  * @typedef {object} DecoderStep
  * @property {(pieces: string[]) => string[]} all
- * @property {(joined: boolean) => Stream} open joined: the pieces that come are parts of one piece, cut anywhere
+ * @property {(joined: boolean, early: boolean) => Stream} open joined: the pieces that come are parts of one piece, cut
+ * anywhere; early: a byte piece's character is shown when it is complete, whatever may come behind it
  * @property {boolean} joins whether it makes one piece of all
  */
 
@@ -96,24 +97,33 @@ export const fuseStep = {
 /** "<0xE2>" and its neighbours of that kind are one text. @type {DecoderStep} */
 export const byteFallbackStep = {
   all: (pieces) => {
-    /** @type {string[]} */
-    const result = [];
-    /** @type {number[]} */
-    let run = [];
-    for (const piece of [...pieces, null]) {
-      const byte = piece === null ? -1 : byteOfPiece(piece);
-      if (byte >= 0) run.push(byte);
-      else {
-        if (run.length > 0) result.push(...runOf(run));
-        run = [];
-        if (piece !== null) result.push(piece);
-      }
-    }
-    return result;
+    const stream = openByteFallback();
+    return [...stream.push(pieces), ...stream.end()];
   },
-  open: openByteFallback,
+  open: (_joined, early) => (early ? openEarlyBytes() : openByteFallback()),
   joins: false,
 };
+
+/** @returns {Stream} */
+function openByteFallback() {
+  /** @type {number[]} */
+  let run = [];
+  const flush = () => {
+    const text = run.length > 0 ? runOf(run) : [];
+    run = [];
+    return text;
+  };
+  return {
+    push: (pieces) =>
+      pieces.flatMap((piece) => {
+        const byte = byteOfPiece(piece);
+        if (byte < 0) return [...flush(), piece];
+        run.push(byte);
+        return [];
+      }),
+    end: flush,
+  };
+}
 
 /** @param {number[]} bytes @returns {string[]} the text, or a sign of trouble for each byte */
 function runOf(bytes) {
@@ -125,7 +135,7 @@ function runOf(bytes) {
 }
 
 /** @returns {Stream} */
-function openByteFallback() {
+function openEarlyBytes() {
   /** @type {number[]} bytes of a character that is not complete */
   let pending = [];
   const flush = () => {
@@ -166,7 +176,10 @@ export function replaceStep(find, content, local) {
     });
     return text + piece.slice(done);
   });
-  return { ...step, open: (joined) => (joined && !local ? openWhole(step.all) : step.open(false)) };
+  return {
+    ...step,
+    open: (joined, early) => (joined && !local && !early ? openWhole(step.all) : step.open(false, early)),
+  };
 }
 
 /** Where a find may lie across two parts, all of them are kept until the end. @param {DecoderStep['all']} all @returns {Stream} */
@@ -178,7 +191,7 @@ function openWhole(all) {
       parts.push(...pieces);
       return [];
     },
-    end: () => all([parts.join('')]),
+    end: () => all([parts.splice(0).join('')]),
   };
 }
 
@@ -192,7 +205,7 @@ export function stripStep(content, start, stop) {
     while (to > from && chars.length - to < stop && chars[to - 1] === content) to--;
     return chars.slice(from, to).join('');
   });
-  return { ...step, open: (joined) => (joined ? openStrip(content, start, stop) : step.open(false)) };
+  return { ...step, open: (joined, early) => (joined ? openStrip(content, start, stop) : step.open(false, early)) };
 }
 
 /** @param {string} content @param {number} start @param {number} stop @returns {Stream} */
