@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { resolveModel } from '../../../web/lib/families/index.js';
 import { isObject, parseJson } from '../../../web/lib/formats/json.js';
-import { readStops } from '../../../web/lib/loading/stops.js';
+import { readStops } from '../../../web/lib/loading/generation.js';
 import { CONFIGS } from '../../lib/families/family_configs.js';
 import { jsonBytes, jsonInputs } from './inputs.js';
 

@@ -6,7 +6,7 @@ import { sniff } from '../../../web/lib/formats/sniff.js';
 import { openModelFile } from '../../../web/lib/loading/model_file.js';
 import { openModelFolder } from '../../../web/lib/loading/model_folder.js';
 import { openSource } from '../../../web/lib/sources/source.js';
-import { readStops } from '../../../web/lib/loading/stops.js';
+import { readStops } from '../../../web/lib/loading/generation.js';
 import { collector, entry, fileOf } from '../../lib/formats/safetensors_file.js';
 import { bytesOf, jsonBytes, jsonInputs, jsonValueOf } from './inputs.js';
 import { config } from './target_config.js';

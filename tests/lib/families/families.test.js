@@ -277,7 +277,8 @@ const REFUSED = [
   ['llama', { num_key_value_heads: 64 }, 'config', /num_attention_heads: got 32/],
   ['llama', { head_dim: 7 }, 'config', /config\.json: head_dim: got 7, want an even number of components a head/],
   ['gpt_neox', { num_attention_heads: 256, hidden_size: 768, rotary_pct: 1 }, 'config', /: hidden_size: .*they are 3/],
-  ['llama', { partial_rotary_factor: 0.001 }, 'config', /partial_rotary_factor: got 0.001, want a share that leaves/],
+  ['phi', { partial_rotary_factor: 0.001 }, 'config', /partial_rotary_factor: got 0.001, want a share that leaves/],
+  ['llama', { partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor: got 0.5, want 1/],
   ['llama', { rope_scaling: { type: 'su' } }, 'unsupported', /rope_scaling: type: got "su", want default, dynamic/],
   [
     'llama',

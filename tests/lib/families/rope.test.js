@@ -55,7 +55,7 @@ test('both spellings of the rotary parameters mean the same', () => {
 test('part of a head may turn; an odd number of components is rounded up', () => {
   const part = (/** @type {number} */ factor, /** @type {number} */ head_dim) => {
     const config = createReader({ partial_rotary_factor: factor }, 'c');
-    return ropeFields(config, [ropeSet(config, { head_dim, positions: 8 })]).rope_dim;
+    return ropeFields(config, [ropeSet(config, { head_dim, positions: 8 }, { partial: 0.5 })]).rope_dim;
   };
   assert.deepEqual([part(0.5, 64), part(0.25, 20), part(1, 8)], [32, 6, 8]);
 });

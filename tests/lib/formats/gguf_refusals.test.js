@@ -121,7 +121,15 @@ const METADATA = [
   ],
   ['no width', [['llama.embedding_length', U32, null]], 'config', /embedding_length": got "nothing"/],
   ['an adapter', [['general.type', STRING, 'adapter']], 'unsupported', /general\.type": got "adapter", want model/],
-  ['a decoder that sees what is behind', [['llama.attention.causal', BOOL, false]], 'unsupported', /causal": got 0/],
+  [
+    'a decoder with a window that sees what is behind',
+    [
+      ['llama.attention.causal', BOOL, false],
+      ['llama.attention.sliding_window', U32, 8],
+    ],
+    'unsupported',
+    /causal": got 0/,
+  ],
   [
     'logits that are scaled',
     [['llama.logit_scale', F32, 0.5]],

@@ -40,7 +40,8 @@ import { roberta } from './roberta.js';
  * @typedef {object} Family
  * @property {string} family its name in model.info
  * @property {string[]} types values of `model_type` that are this family
- * @property {boolean} causal a decoder: no token sees a later one
+ * @property {boolean} causal a decoder: no token sees a later one, unless is_causal in config.json is false
+ * @property {string} [bidirectional] a key that is true where tokens see later ones all the same
  * @property {Record<NeededSize, string> & { kv_heads?: string, head_dim?: string }} keys of config.json with the sizes
  * @property {{ [size in 'ffn' | 'kv_heads' | 'head_dim']?: (sizes: FirstSizes) => number }} [missing] sizes that published
  *   configs leave out; without it kv_heads = heads, head_dim = width / heads
@@ -64,6 +65,7 @@ import { roberta } from './roberta.js';
  * @property {('encoder' | 'decoder')[]} kinds
  * @property {EngineConfig} engine with the least head that there may be
  * @property {Quantization | null} quantization
+ * @property {string[]} notes what the config asks for that is not followed, a sentence each
  * @property {(names: Iterable<string>) => Layout} layout for the tensors that the files hold
  */
 
@@ -95,7 +97,8 @@ export function resolveModel(config, label) {
   const family = familyOf(reader);
   for (const [key, allowed] of Object.entries(family.only ?? {})) reader.only(key, allowed);
   const sizes = readSizes(family, reader);
-  const body = engineConfig(sizes, family.causal, family.config(reader, sizes));
+  const causal = isCausal(family, reader);
+  const body = engineConfig(sizes, causal, family.config(reader, sizes));
   const quantization = readQuantization(reader);
   /** @type {ResolvedModel['layout']} */
   const layout = (names) => {
@@ -112,11 +115,29 @@ export function resolveModel(config, label) {
   return {
     label,
     family: family.family,
-    kinds: [family.causal ? 'decoder' : 'encoder'],
+    kinds: [causal ? 'decoder' : 'encoder'],
     engine: layout([]).engine,
     quantization,
+    notes: notesOf(family, reader),
     layout,
   };
+}
+
+/**
+ * Decoders become encoders by a word in their config, as transformers reads it; models for embeddings are made so.
+ * @param {Family} family
+ * @param {ConfigReader} reader
+ */
+function isCausal({ causal, bidirectional }, reader) {
+  if (!causal) return false;
+  return reader.flag('is_causal', true) && (bidirectional === undefined || !reader.flag(bidirectional, false));
+}
+
+/** @param {Family} family @param {ConfigReader} reader */
+function notesOf({ family }, reader) {
+  if ((reader.raw('auto_map') ?? null) === null) return [];
+  const what = `${reader.label}: auto_map names code that comes with the model`;
+  return [`${what}, which is not run; what is computed is ${family} as transformers has it`];
 }
 
 /** @param {ConfigReader} reader @returns {Family} */

@@ -158,7 +158,7 @@ async function load(files, name, { precision: wanted, maxTokens, signal, onProgr
       bytes,
       headRows,
       ignored,
-      notes: [...files.notes, ...generation.notes],
+      notes: [...files.notes, ...resolved.notes, ...generation.notes],
       licence,
     },
   };

@@ -33,7 +33,8 @@ export function windowsOf(kinds, distance) {
 }
 
 /**
- * Decoders count the query itself: with a window of n the farthest key is n - 1 places away.
+ * Decoders count the query itself: with a window of n the farthest key is n - 1 places away. Where tokens see later ones by
+ * is_causal, it is n places away on both sides, as transformers has it.
  * @param {ConfigReader} config
  * @param {LayerKind[]} kinds
  * @param {number | null} missing the window where config.json says nothing
@@ -42,5 +43,6 @@ export function windowsOf(kinds, distance) {
 export function slidingWindows(config, kinds, missing) {
   if (!kinds.includes('sliding_attention')) return null;
   const rule = { max: LARGEST_WINDOW, missing: missing ?? undefined };
-  return windowsOf(kinds, config.size('sliding_window', rule) - 1);
+  const isCausal = config.flag('is_causal', true);
+  return windowsOf(kinds, config.size('sliding_window', rule) - Number(isCausal));
 }

@@ -52,6 +52,8 @@ const KINDS = {
 export function ropeSet(config, { head_dim: headDim, positions }, rule = {}) {
   const { thetaKey = 'rope_theta', theta = 10_000, partialKey = 'partial_rotary_factor', partial = 1 } = rule;
   const reader = parametersOf(config, rule);
+  // Families that turn whole heads have no other way in transformers, which ignores the key or fails.
+  if (partial === 1) for (const from of [config, reader]) from.only('partial_rotary_factor', [1]);
   const kindKey = (reader.raw('rope_type') ?? null) === null ? 'type' : 'rope_type';
   const kind = reader.raw(kindKey) ?? 'default';
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
@@ -101,9 +103,12 @@ export function ropeFields(config, sets) {
 /** rope_parameters of transformers 5, which may be split by kind of layer, or rope_scaling of transformers 4.
  * @param {ConfigReader} config @param {RopeRule} rule @returns {ConfigReader} */
 function parametersOf(config, { layerType, isScaled = true }) {
-  const old = isScaled ? config.object('rope_scaling') : null;
-  if (old !== null) return old;
   const parameters = config.object('rope_parameters');
+  const scaling = config.object('rope_scaling');
+  if (scaling !== null && parameters !== null && layerType !== undefined) {
+    throw config.wrong('rope_scaling', 'nothing beside rope_parameters', 'unsupported');
+  }
+  if (isScaled && scaling !== null) return scaling;
   const nested = layerType === undefined ? null : (parameters?.object(layerType) ?? null);
   return nested ?? parameters ?? createReader({}, config.label);
 }

@@ -66,8 +66,9 @@ export function ggufModel(header, label, divisors) {
     flags: (key) => asking.flags(`${name}.${key}`, numbers.layers),
     shape: asking.shape,
   };
+  const seesLater = asking.optional(`${name}.attention.causal`) === 0 ? { is_causal: false } : {};
   const pooling = { qkv_pooling_type: asking.optional(`${name}.pooling_type`) };
-  const config = { ...architecture.config(asked), ...tokenIds(asking), ...endIds(asking), ...pooling };
+  const config = { ...architecture.config(asked), ...tokenIds(asking), ...endIds(asking), ...pooling, ...seesLater };
   const license = metadata.get('general.license');
   return {
     config: typeof license === 'string' ? { ...config, license } : config,
@@ -179,8 +180,10 @@ function readNumbers(asking, name, architecture, divisors) {
 
 /** @param {Asking} asking @param {string} name @param {Architecture} architecture */
 function checkNeutral({ label, optional }, name, { isEncoder = false }) {
-  const expected = Object.entries({ ...NEUTRAL, 'attention.causal': Number(!isEncoder) });
-  for (const [part, want] of expected) {
+  // Decoders may be encoders by a word in config.json; how far a window then reaches is not said alike everywhere.
+  const hasWindow = (optional(`${name}.attention.sliding_window`) ?? 0) !== 0;
+  const causal = isEncoder ? { 'attention.causal': 0 } : hasWindow ? { 'attention.causal': 1 } : {};
+  for (const [part, want] of Object.entries({ ...NEUTRAL, ...causal })) {
     const key = `${name}.${part}`;
     const got = optional(key) ?? want;
     if (got === want) continue;
