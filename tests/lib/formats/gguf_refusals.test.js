@@ -122,6 +122,12 @@ const METADATA = [
   ['no width', [['llama.embedding_length', U32, null]], 'config', /embedding_length": got "nothing"/],
   ['an adapter', [['general.type', STRING, 'adapter']], 'unsupported', /general\.type": got "adapter", want model/],
   [
+    'factors of LongRoPE, which stand in tensors',
+    [['llama.rope.scaling.type', STRING, 'longrope']],
+    'unsupported',
+    /rope\.scaling\.type": got "longrope", want "?none, linear or yarn"?.* Its factors stand in tensors/,
+  ],
+  [
     'a decoder with a window that sees what is behind',
     [
       ['llama.attention.causal', BOOL, false],

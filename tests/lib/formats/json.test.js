@@ -75,7 +75,7 @@ test('a broken file is refused with the place', async () => {
     ['{"a": "\\u12"}', /hexadecimal/],
     ['{"a": "\\ud800"}', /surrogate/],
     ['{"a": 1}\0', /the end of the file/],
-    ['\ufeff{"a": 1}', /line 1, column 1/],
+    ['\ufeff{"a": 1}', /it is text that begins with a byte order mark/],
     [Uint8Array.of(0x7b, 0xff, 0x7d), /not UTF-8/],
     ['[1, 2]', /want an object/],
     ['null', /want an object/],
@@ -113,5 +113,21 @@ test('with unsigned numbers only digits up to 2^53 - 1 pass', async () => {
   assert.equal(parse('{"a": 9007199254740991}', { numbers: 'unsigned' }).a, 9007199254740991);
   for (const number of ['9007199254740992', '18446744073709551614', '-1', '-0', '1.0', '1e3', '1.5']) {
     await expectError(() => parse(`{"a": ${number}}`, { numbers: 'unsigned' }), 'json', /a whole number/);
+  }
+});
+
+test('a byte order mark is named, not shown as an invisible character', async () => {
+  const json = [...new TextEncoder().encode('{"a":1}')];
+  /** @type {[number[], RegExp][]} */
+  const table = [
+    [
+      [0xef, 0xbb, 0xbf],
+      /^f\.json is not JSON: it is text that begins with a byte order mark; save it as UTF-8 without one$/,
+    ],
+    [[0xff, 0xfe], /^f\.json is not JSON: it is UTF-16 that begins with a byte order mark/],
+    [[0xfe, 0xff], /^f\.json is not JSON: it is UTF-16 that begins with a byte order mark/],
+  ];
+  for (const [mark, message] of table) {
+    await expectError(() => parseJson(Uint8Array.from([...mark, ...json]), 'f.json'), 'json', message);
   }
 });

@@ -21,7 +21,7 @@ import { modernbert } from './modernbert.js';
 import { mpnet } from './mpnet.js';
 import { outputHead } from './parts/output_head.js';
 import { phi } from './phi.js';
-import { createMap } from './parts/placement.js';
+import { createMap, unwrapped } from './parts/placement.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { roberta } from './roberta.js';
@@ -32,7 +32,7 @@ import { roberta } from './roberta.js';
 /** @typedef {import('./parts/engine_config.js').FamilyConfig} FamilyConfig */
 /** @typedef {import('./parts/engine_config.js').Sizes} Sizes */
 /** @typedef {import('./parts/output_head.js').HeadRule} HeadRule */
-/** @typedef {import('./parts/placement.js').MapTensor} MapTensor */
+/** @typedef {import('./parts/placement.js').TensorMap} TensorMap */
 /** @typedef {'layers' | 'heads' | 'width' | 'ffn' | 'vocab' | 'positions'} NeededSize */
 /** @typedef {{ width: number, heads: number }} FirstSizes */
 
@@ -57,12 +57,13 @@ import { roberta } from './roberta.js';
  * @property {HeadRule[]} heads what may follow the last block; the first one whose tensors are there counts
  */
 /** @typedef {{ bits: 8 | 10 }} Quantization */
-/** @typedef {{ engine: EngineConfig, mapTensor: MapTensor }} Layout */
+/** @typedef {TensorMap & { engine: EngineConfig }} Layout */
 /**
  * @typedef {object} ResolvedModel
  * @property {string} label the config file, for messages
  * @property {string} family
  * @property {('encoder' | 'decoder')[]} kinds
+ * @property {string[]} prefixes that its tensors' names may have
  * @property {EngineConfig} engine with the least head that there may be
  * @property {Quantization | null} quantization
  * @property {string[]} notes what the config asks for that is not followed, a sentence each
@@ -102,20 +103,21 @@ export function resolveModel(config, label) {
   const quantization = readQuantization(reader);
   /** @type {ResolvedModel['layout']} */
   const layout = (names) => {
-    const present = new Set(names);
+    const present = new Set([...names].map(unwrapped));
     const head = outputHead(family.heads, reader, body, (name) => present.has(name));
-    const mapTensor = createMap(family, head, {
+    const map = createMap(family, head, {
       heads: body.heads,
       storedLayers: body.stored_layers,
       isQuantized: quantization !== null,
       transposed: family.transposed?.(reader) ?? [],
     });
-    return { engine: { ...body, ...head.fields }, mapTensor };
+    return { engine: { ...body, ...head.fields }, ...map };
   };
   return {
     label,
     family: family.family,
     kinds: [causal ? 'decoder' : 'encoder'],
+    prefixes: family.prefixes.filter((prefix) => prefix !== ''),
     engine: layout([]).engine,
     quantization,
     notes: notesOf(family, reader),

@@ -55,9 +55,21 @@ function decode(bytes, label, maxBytes = MAX_BYTES) {
 
 /** @param {Uint8Array} bytes @param {string} label @param {string} got @param {unknown} [cause] @returns {QkvError} */
 function notJson(bytes, label, got, cause) {
-  const kind = bytes.length === 0 ? 'an empty file' : sniff(bytes);
+  const kind = bytes.length === 0 ? 'an empty file' : (markOf(bytes) ?? sniff(bytes));
   const known = kind !== null && kind !== 'JSON text';
   return new QkvError('json', `${label} is not JSON: ${known ? `it is ${kind}` : got}`, { cause });
+}
+
+/**
+ * What stands invisibly at the beginning of files that some editors write.
+ * @param {Uint8Array} bytes
+ * @returns {string | null}
+ */
+function markOf([first, second, third]) {
+  const fix = 'save it as UTF-8 without one';
+  if (first === 0xef && second === 0xbb && third === 0xbf) return `text that begins with a byte order mark; ${fix}`;
+  const isWide = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
+  return isWide ? `UTF-16 that begins with a byte order mark; ${fix}` : null;
 }
 
 /**
@@ -83,6 +95,7 @@ export function parseJsonList(bytes, label) {
 function parseAny(bytes, label, limits) {
   const text = decode(bytes, label, limits.maxBytes);
   const kind = sniff(bytes);
+  if (markOf(bytes) !== null) throw notJson(bytes, label, '');
   if (text.trim() === '' || (kind !== null && kind !== 'JSON text')) throw notJson(bytes, label, 'it holds nothing');
   return new Reader(text, label, limits).document();
 }

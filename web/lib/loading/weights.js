@@ -34,6 +34,7 @@ const STAGING_BYTES = 1 << 20;
 /** Names of ignored tensors that are kept for the report, and how much of each. */
 const MOST_IGNORED = 40;
 const LONGEST_NAME = 80;
+const MOST_SHOWN = 3;
 /** Bytes that a config may ask for whatever the file holds, and for each element in it. */
 const ALWAYS_BELIEVED = 1 << 24;
 const MOST_BYTES = 16;
@@ -255,6 +256,18 @@ function isLeftOut(filling, slot, layer) {
   return layer === 0 && firstNorm === 0 && place !== 'post' && slot.startsWith('attn_norm.');
 }
 
+/**
+ * What the file might have called it.
+ * @param {Filling} filling
+ * @param {string} slot
+ * @param {number} layer
+ */
+function wantedName({ layout, resolved }, slot, layer) {
+  const name = layout?.nameOf(slot, layer) ?? null;
+  const prefixes = resolved.prefixes.map((prefix) => `"${prefix}"`).join(' or ');
+  return name === null ? undefined : `"${name}", with or without ${prefixes}`;
+}
+
 /** @param {Filling} filling @param {string} label */
 function checkComplete(filling, label) {
   const layers = engineOf(filling).stored_layers;
@@ -263,7 +276,10 @@ function checkComplete(filling, label) {
     for (let layer = 0; layer < (scope === 'layer' ? layers : 1); layer++) {
       if (filling.filled.has(`${name} ${layer} whole`) || isLeftOut(filling, name, layer)) continue;
       const where = scope === 'layer' ? ` of layer ${layer}` : '';
+      const names = [...filling.ignored].slice(0, MOST_SHOWN);
       throw new QkvError('weight', `${label}: no tensor holds ${name}${where}`, {
+        got: names.length === 0 ? undefined : names,
+        want: wantedName(filling, name, layer),
         fix: `The file is incomplete, or ${describedIn(filling, label)} describes another model.`,
       });
     }

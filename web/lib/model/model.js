@@ -103,6 +103,10 @@ function prepareForward({ info }, { encode }, options) {
   return () => ({ call: 'forward', sequences: encoded ?? encode(), interventions, room: 0 });
 }
 
+/** A decoder alone, as base models are sometimes saved. */
+const NO_HEAD =
+  'It is a decoder, but its files hold no head (lm_head.weight) and its config does not tie one to the token table (tie_word_embeddings).';
+
 /**
  * @param {ModelState} model
  * @param {SingleInput} input
@@ -113,7 +117,7 @@ async function generate(model, input, options) {
   const { ending, core, info, limits } = model;
   ending.check();
   if (info.kinds[0] !== 'decoder' || limits.headRows < 2) {
-    const fix = `${info.name} reads text; generating needs a decoder.`;
+    const fix = info.kinds[0] === 'decoder' ? NO_HEAD : `${info.name} reads text; generating needs a decoder.`;
     throw new QkvError('unsupported', 'generate: this model has no language-model head', { fix });
   }
   const given = readGenerateOptions(options, limits);

@@ -14,11 +14,30 @@
  */
 /** @typedef {(name: string) => Target | null} MapTensor null for tensors that the engine has no use for */
 /** @typedef {Omit<Target, 'layer'>} Place */
+/** @typedef {(slot: string, layer: number) => string | null} NameOf the name that files give the tensor of a slot, without prefix */
+/** @typedef {{ mapTensor: MapTensor, nameOf: NameOf }} TensorMap */
 
 /** Slots whose names have no ".weight" at the end. */
 const TABLES = ['tokens', 'positions', 'segments', 'relative'];
+/** What programs that train and adapt models put in front of all names, and into them. */
+const WRAPPERS = ['_orig_mod.', 'module.', 'base_model.model.', 'model.language_model.', 'language_model.'];
+const INSIDE = /(?<=^|\.)(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\./g;
 /** A layer number inside a tensor name. */
 const LAYER = /\.(0|[1-9][0-9]{0,5})\./;
+
+/**
+ * A tensor's name as the model itself has it.
+ * @param {string} name
+ * @returns {string}
+ */
+export function unwrapped(name) {
+  let rest = name.replace(INSIDE, '');
+  for (let wrapper = startOf(rest); wrapper !== undefined; wrapper = startOf(rest)) rest = rest.slice(wrapper.length);
+  return rest;
+}
+
+/** @param {string} name */
+const startOf = (name) => WRAPPERS.find((wrapper) => name.startsWith(wrapper));
 
 /**
  * @param {Family} family
@@ -28,7 +47,7 @@ const LAYER = /\.(0|[1-9][0-9]{0,5})\./;
  * @param {number} model.storedLayers
  * @param {boolean} model.isQuantized
  * @param {string[]} model.transposed keys of family.layerNames
- * @returns {MapTensor}
+ * @returns {TensorMap}
  */
 export function createMap(family, head, { heads, storedLayers, isQuantized, transposed }) {
   /** @type {Map<string, Place>} */
@@ -51,7 +70,9 @@ export function createMap(family, head, { heads, storedLayers, isQuantized, tran
   }
 
   const prefixes = [...family.prefixes].sort((a, b) => b.length - a.length);
-  return (full) => {
+  /** @type {MapTensor} */
+  const mapTensor = (wrapped) => {
+    const full = unwrapped(wrapped);
     const prefix = prefixes.find((start) => full.startsWith(start));
     if (prefix === undefined) return null;
     const name = full.slice(prefix.length);
@@ -60,6 +81,12 @@ export function createMap(family, head, { heads, storedLayers, isQuantized, tran
     const layer = number === null ? 0 : Number(number[1]);
     return place === undefined || layer >= storedLayers ? null : { ...place, layer };
   };
+  /** @type {NameOf} */
+  const nameOf = (slot, layer) => {
+    const found = [...places].find(([, { slots, part }]) => part === 'whole' && slots.includes(slot));
+    return found ? found[0].replace('{i}', String(layer)) : null;
+  };
+  return { mapTensor, nameOf };
 }
 
 /**

@@ -235,6 +235,14 @@ function readRope(asking, name, dims, divisors) {
   const isLinear = type === 'linear' || (type === 'none' && factor !== 1);
   if (isLinear) return { rope_theta: theta, rope_scaling: factor === 1 ? null : { rope_type: 'linear', factor } };
   if (type === 'none') return { rope_theta: theta, rope_scaling: null };
+  if (type !== 'yarn') {
+    const fix = type === 'longrope' ? 'Its factors stand in tensors that this version does not read.' : undefined;
+    throw new QkvError('unsupported', `${label}: metadata ${quoted(key)}`, {
+      got: type,
+      want: 'none, linear or yarn',
+      fix,
+    });
+  }
   const original = optional(`${name}.rope.scaling.original_context_length`);
   const scaling = { rope_type: type, factor, original_max_position_embeddings: original };
   const [fast, slow] = ['fast', 'slow'].map((part) => optional(`${name}.rope.scaling.yarn_beta_${part}`));
