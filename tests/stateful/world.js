@@ -174,6 +174,7 @@ export function createWorld(engine, limit) {
       cease((call) => call.controller === controller, 'aborted');
       for (const call of calls) if (call.isPending && call.controller === controller) call.abortedAt ??= this.turn;
       controller.abort();
+      letGo(controller.signal.reason);
     },
 
     /** @param {ModelState} state */
