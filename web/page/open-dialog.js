@@ -3,11 +3,10 @@ import { html, nothing } from 'lit';
 import { dialog } from './dialog-frame.js';
 import { CHOICES } from './opening.js';
 import { phrase } from './words/isolated.js';
+import { megabytes, shortage } from './words/memory.js';
 
 /** @typedef {import('./app.js').App} App */
 /** @typedef {import('./opening.js').Choice} Choice */
-
-const MEGABYTE = 1e6;
 
 /** @param {App} app */
 export function openDialog(app) {
@@ -35,7 +34,7 @@ function body(app, preview) {
     <fieldset class="precisions"><legend>${t('openPrecision')}</legend>
       ${CHOICES.map((choice) => precision(app, choice))}
     </fieldset>
-    <p class="aside">${t('openAbout', { free: megabytes(app, preview.available) })}</p>
+    <p class="aside">${t('openAbout', { free: megabytes(app.language, preview.available) })}</p>
     ${canLoad ? nothing : html`<div class="note bad"><p role="alert">${tooLarge(app)}</p></div>`}
     <p class="load-line"><button type="button" class="pill strong" ?disabled=${!canLoad} @click=${() => app.loadOpened()}>${t('openLoad')}</button>
       <button type="button" class="pill" @click=${() => app.closeOpening()}>${t('cancel')}</button></p>
@@ -54,7 +53,7 @@ function precision(app, choice) {
       ? t('precisionAuto', { precision: t(`precision_${opening.preview?.precision ?? 'f32'}`) })
       : t(`precision_${choice}`);
   return html`<label class="precision"><input type="radio" name="precision" value=${choice} .checked=${opening.choice === choice} ?disabled=${!opening.fits(choice)}
-    @change=${() => app.choosePrecision(choice)} /><span>${name}</span><span class="size">${bytes === null ? t('precisionNone') : t('megabytes', { mb: megabytes(app, bytes) })}</span></label>`;
+    @change=${() => app.choosePrecision(choice)} /><span>${name}</span><span class="size">${bytes === null ? t('precisionNone') : t('megabytes', { mb: megabytes(app.language, bytes) })}</span></label>`;
 }
 
 /** @param {App} app */
@@ -62,14 +61,5 @@ function tooLarge(app) {
   const { opening, t } = app;
   const sizes = CHOICES.map((choice) => opening.bytes(choice)).filter((bytes) => bytes !== null);
   const free = opening.preview?.available ?? 0;
-  return t('errorMemoryOf', { needed: megabytes(app, Math.min(...sizes)), free: megabytes(app, free) });
-}
-
-/** Whole megabytes; of less than ten, two digits. @param {App} app  @param {number} bytes */
-function megabytes({ language }, bytes) {
-  const mb = bytes / MEGABYTE;
-  return new Intl.NumberFormat(
-    language,
-    mb < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 },
-  ).format(mb);
+  return shortage(t, app.language, sizes, free);
 }

@@ -44,7 +44,7 @@ function sentenceOf({ code, what, got, want }, file, status) {
   if (/an HTML page/.test(`${what} ${got}`)) return 'errorHtml';
   if (status !== undefined) return 'errorHttp';
   if (code === 'format' && / is cut short\b/.test(what)) return 'errorCut';
-  if (code === 'memory' && typeof got === 'number' && typeof want === 'number') return 'errorMemoryOf';
+  if (code === 'memory' && Number.isFinite(got) && Number.isFinite(want)) return 'errorMemoryOf';
   return SENTENCES[code] ?? 'errorOther';
 }
 

@@ -78,11 +78,11 @@ export function createFailures({ call, heap, statuses, limit, loseThread }) {
  * @param {string} [why] in spite of these numbers, or how they come about
  */
 export function memoryError(subject, needed, available, why = '') {
-  const isCounted = needed !== LARGEST_MEMORY - 1;
+  const isCounted = Number.isFinite(needed) && needed !== LARGEST_MEMORY - 1;
   const need = isCounted ? megabytes(needed) : 'more than 4 GiB';
   return new QkvError('memory', `${subject}: bytes of memory`, {
     got: available,
-    want: isCounted ? needed : `more than ${needed}`,
+    want: isCounted ? needed : `more than ${LARGEST_MEMORY - 1}`,
     fix: `It needs ${need} and ${megabytes(available)} are available${why && `, ${why}`}.`,
   });
 }

@@ -38,8 +38,20 @@ const modules = new Map();
  * @returns {Promise<Compiled>}
  */
 export async function loadWasm({ threads = 1, ...options }) {
+  checkNode();
   const pool = threads > 1 ? { threads, address: threadAddress().href } : null;
   return { ...(await loadModule(options, pool !== null)), pool };
+}
+
+/** An older Node would fail all the same, later and in words that nobody understands. */
+function checkNode() {
+  const version = globalThis.process?.versions?.node;
+  if (version === undefined || typeof document !== 'undefined') return;
+  if (typeof process.getBuiltinModule === 'function') return;
+  throw new QkvError('wasm', 'qkv needs Node 20.16 or newer (of 22, 22.3)', {
+    got: version,
+    fix: 'Install a newer Node.',
+  });
 }
 
 /**

@@ -3,6 +3,7 @@
 import { workerAddress } from '../addresses.js';
 import { QkvError } from '../checks/errors.js';
 import { trusted } from '../engine/script_address.js';
+import { shownAddress } from '../sources/address.js';
 
 /** @typedef {import('./protocol.js').ToClient} ToClient */
 /** @typedef {{ onMessage: (message: ToClient) => void, onFailure: (what: string, cause?: unknown) => void }} Handlers */
@@ -25,7 +26,7 @@ export function spawnWorker(handlers) {
     return typeof Worker === 'function' ? inBrowser(address, handlers) : inNode(address, handlers);
   } catch (cause) {
     const fix = 'Use loadModel(source, { worker: false }) to compute in this thread.';
-    throw new QkvError('worker', `The worker ${address.href} cannot be started`, { fix, cause });
+    throw new QkvError('worker', `The worker ${shownAddress(address)} cannot be started`, { fix, cause });
   }
 }
 
@@ -39,7 +40,7 @@ function inBrowser(address, { onMessage, onFailure }) {
   worker.onmessage = ({ data }) => onMessage(data);
   worker.onerror = (event) => {
     event.preventDefault();
-    onFailure(event.message || `${address.href} did not load`, event.error);
+    onFailure(event.message || `${shownAddress(address)} did not load`, event.error);
   };
   worker.onmessageerror = () => onFailure('a message could not be read');
   return { port: worker, end: () => worker.terminate(), hold: () => {}, release: () => {} };

@@ -137,6 +137,7 @@ export const en = {
   errorUnsupported: 'This model is of a kind that cannot be run here yet.',
   errorSource: 'This is not the folder of one model.',
   errorMemory: 'There is not enough memory.',
+  errorMemoryBeyond: 'There is not enough memory: it needs far more than the {free} MB that are free.',
   errorMemoryOf: 'There is not enough memory: {needed} MB are needed, {free} MB are free.',
   errorWasm: 'The engine could not be started. It needs a newer browser, or its file is damaged.',
   errorWorker: 'The browser does not let this page compute in the background.',

@@ -136,6 +136,7 @@ export const zhHans = {
   errorUnsupported: '此类模型目前还不能在这里运行。',
   errorSource: '这不是单个模型的文件夹。',
   errorMemory: '内存不足。',
+  errorMemoryBeyond: '内存不足：所需远超可用的 {free} MB。',
   errorMemoryOf: '内存不足：需要 {needed} MB，可用 {free} MB。',
   errorWasm: '引擎无法启动：需要较新的浏览器，或者引擎文件已损坏。',
   errorWorker: '浏览器不允许本页在后台计算。',
