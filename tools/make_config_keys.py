@@ -3,10 +3,11 @@
 that published configs carry, is given another value, and the last hidden state of the tiny golden's weights is written down.
 
     pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0
-    python tools/make_config_keys.py tests/golden
+    python tools/make_config_keys.py tests/golden [CASE...]
 
 Writes tests/golden/config_keys.json: for each case `same`, pairs of key and value that change nothing, and `changes`, triples
 with the beginning of the first and of the last row. Values that do not load, or need other weights, are left out.
+With cases only these are made anew.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import transformers
 
 CASES = [
     "bert", "roberta", "distilbert", "electra", "mpnet_mlm", "albert", "modernbert", "gpt2", "gpt_neox", "llama", "mistral",
-    "qwen2_window", "qwen3", "phi", "gemma", "gemma2", "gemma3",
+    "qwen2_window", "qwen3", "phi", "starcoder2", "gemma", "gemma2", "gemma3",
 ]  # fmt: skip
 IDS = [5, 17, 9, 33, 21, 8, 40, 12, 27]
 ACTIVATIONS = ["relu", "silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "tanh"]
@@ -92,11 +93,14 @@ def hidden(folder, cls):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("golden", type=pathlib.Path)
-    golden = parser.parse_args().golden
+    parser.add_argument("cases", nargs="*", default=CASES)
+    options = parser.parse_args()
+    golden = options.golden
+    path = golden / "config_keys.json"
     transformers.logging.set_verbosity_error()
     classes = {entry["case"]: entry["class"] for entry in json.loads((golden / "index.json").read_text())["tiny"]}
-    cases = {}
-    for case in CASES:
+    cases = json.loads(path.read_text())["cases"] if path.exists() else {}
+    for case in options.cases:
         cls = getattr(transformers, classes[case])
         folder = golden / "tiny" / case
         written = json.loads((folder / "config.json").read_text())
@@ -118,7 +122,7 @@ def main():
     made_with = {"torch": torch.__version__, "transformers": transformers.__version__}
     text = json.dumps({"made_with": made_with, "ids": IDS, "cases": cases}, separators=(",", ":"))
     text = text.replace('],["', '],\n["').replace('"changes":', '\n"changes":')
-    (golden / "config_keys.json").write_text(text + "\n")
+    path.write_text(text + "\n")
 
 
 if __name__ == "__main__":

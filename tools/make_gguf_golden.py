@@ -114,6 +114,7 @@ def describe(path):
 ARCHITECTURES = {
     "llama": "LLAMA", "llama3_rope": "LLAMA", "mistral": "LLAMA", "qwen2": "QWEN2", "qwen3": "QWEN3", "gemma2": "GEMMA2",
     "gemma3": "GEMMA3", "phi": "PHI2", "gpt_neox": "GPTNEOX", "gpt2": "GPT2", "gpt2_untied": "GPT2", "bert": "BERT",
+    "starcoder2": "STARCODER2",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes a tiny golden of any family: a random model with what PyTorch computes for one input, in the format of
-tests/golden/README.md (without stages).
+tests/golden/README.md, with the stages of every layer.
 
     pip install torch==2.13.0 transformers==5.24.0 safetensors==0.8.0
     python tools/make_tiny_golden.py tests/golden gemma gemma GemmaForCausalLM \\
@@ -19,6 +19,8 @@ import shutil
 import torch
 import transformers
 from safetensors.torch import save_file
+
+from golden_stages import Stages
 
 TOKENS = 13
 
@@ -52,18 +54,19 @@ def main():
 
     ids = torch.randint(4, config.vocab_size, (1, TOKENS))
     mask = torch.ones_like(ids)
-    with torch.no_grad():
+    with torch.no_grad(), Stages(model) as stages:
         result = model(input_ids=ids, attention_mask=mask, output_hidden_states=True, output_attentions=True)
     tensors = {"input_ids": ids, "attention_mask": mask}
     tensors |= {f"hidden_states.{i}": tensor for i, tensor in enumerate(result.hidden_states)}
     tensors |= {f"attentions.{i}": tensor for i, tensor in enumerate(result.attentions)}
+    tensors |= stages.tensors
     if hasattr(result, "logits"):
         tensors["logits"] = result.logits
     save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, folder / "golden-0.safetensors")
 
     path = options.out / "index.json"
     index = json.loads(path.read_text()) if path.exists() else {"made_with": {}, "tiny": []}
-    inputs = [{"file": "golden-0.safetensors", "what": "plain", "stages": False}]
+    inputs = [{"file": "golden-0.safetensors", "what": "plain", "stages": True}]
     task = "enc" if result.attentions[0][0, 0, 0, -1] > 0 else "dec"
     entry = {"case": options.case, "family": options.family, "class": options.cls, "task": task, "inputs": inputs}
     index["tiny"] = [other for other in index["tiny"] if other["case"] != options.case] + [entry]

@@ -5,7 +5,7 @@ import { inTree } from './golden.js';
 
 /** Every family that decodes; mistral, the gemmas and the second qwen2 see a window of a few tokens in some layers. */
 export const DECODERS = [
-  ...['gpt2', 'gpt_neox', 'gpt_neox_serial', 'llama', 'llama3_rope', 'mistral', 'phi'],
+  ...['gpt2', 'gpt_neox', 'gpt_neox_serial', 'llama', 'llama3_rope', 'mistral', 'phi', 'starcoder2'],
   ...['qwen2_f16_shards', 'qwen2_window', 'qwen3', 'gemma', 'gemma2', 'gemma3'],
 ];
 

@@ -38,6 +38,7 @@ export const CONFIGS = {
   qwen2: { model_type: 'qwen2', ...LLAMA, num_hidden_layers: 24, num_key_value_heads: 8, use_sliding_window: false },
   qwen3: { model_type: 'qwen3', ...LLAMA, num_key_value_heads: 8, head_dim: 128 },
   phi: { model_type: 'phi', ...LLAMA, max_position_embeddings: 2048 },
+  starcoder2: { model_type: 'starcoder2', ...LLAMA, num_key_value_heads: 4, sliding_window: 4096 },
   gemma: { model_type: 'gemma', ...GEMMA, num_key_value_heads: 1 },
   gemma2: { model_type: 'gemma2', ...GEMMA },
   gemma3_text: { model_type: 'gemma3_text', ...GEMMA },

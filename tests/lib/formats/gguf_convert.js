@@ -87,7 +87,7 @@ function keysOf({ architecture, config: c }) {
     ['attention.key_length', U32, c.head_dim],
     ['attention.value_length', U32, c.head_dim],
     ['attention.layer_norm_rms_epsilon', F32, c.rms_norm_eps],
-    ['attention.layer_norm_epsilon', F32, c.layer_norm_eps ?? c.layer_norm_epsilon],
+    ['attention.layer_norm_epsilon', F32, c.layer_norm_eps ?? c.layer_norm_epsilon ?? c.norm_epsilon],
     ['attention.causal', BOOL, architecture === 'bert' ? false : undefined],
     ['attention.sliding_window', U32, c.sliding_window],
     ['attention.sliding_window_pattern', U32, c.sliding_window_pattern],

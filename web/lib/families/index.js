@@ -25,6 +25,7 @@ import { createMap, unwrapped } from './parts/placement.js';
 import { qwen2 } from './qwen2.js';
 import { qwen3 } from './qwen3.js';
 import { roberta } from './roberta.js';
+import { starcoder2 } from './starcoder2.js';
 
 /** @typedef {import('./parts/config_reader.js').Config} Config */
 /** @typedef {import('./parts/config_reader.js').ConfigReader} ConfigReader */
@@ -73,7 +74,7 @@ import { roberta } from './roberta.js';
 /** @type {readonly Family[]} */
 const FAMILIES = [
   ...[bert, roberta, distilbert, electra, mpnet, albert, modernbert],
-  ...[gpt2, gptNeox, llama, mistral, qwen2, qwen3, phi, gemma, gemma2, gemma3],
+  ...[gpt2, gptNeox, llama, mistral, qwen2, qwen3, phi, starcoder2, gemma, gemma2, gemma3],
 ];
 
 /** What is believable; the engine has limits of its own, which lie above. */

@@ -193,6 +193,21 @@ const BY_NAME = {
     },
     partial: true,
   },
+  starcoder2: {
+    config: (asked) => ({
+      ...decoder(asked),
+      model_type: 'starcoder2',
+      hidden_act: 'gelu_pytorch_tanh',
+      norm_epsilon: asked.number('attention.layer_norm_epsilon'),
+      use_bias: asked.shape('blk.0.attn_q.bias') !== null || asked.shape('blk.0.attn_qkv.bias') !== null,
+      sliding_window: asked.numbers.window,
+    }),
+    names: {
+      ...DECODER_NAMES,
+      'blk.{i}.ffn_up': 'model.layers.{i}.mlp.c_fc',
+      'blk.{i}.ffn_down': 'model.layers.{i}.mlp.c_proj',
+    },
+  },
   gptneox: {
     config: (asked) => ({
       ...decoder(asked),
