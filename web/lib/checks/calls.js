@@ -46,7 +46,7 @@ export function createEnding() {
   };
 }
 
-/** What hears of a signal's abort. @type {WeakMap<EventTarget, Set<() => void>>} */
+/** Listeners of each signal. @type {WeakMap<EventTarget, Set<() => void>>} */
 const hearers = new WeakMap();
 
 /** @param {Event} event */
@@ -96,7 +96,7 @@ export function createCall(endings, signal) {
    * @returns {Promise<T>}
    */
   async function wait(promise) {
-    // Nobody may be left to hear of its failure.
+    // Whoever waited may be gone when it fails; without a handler that would be an unhandled rejection.
     Promise.resolve(promise).then(undefined, () => {});
     check();
     /** @type {() => void} */

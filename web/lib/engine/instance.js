@@ -33,7 +33,7 @@ export async function instantiate(module) {
   return { exports, memory: own, isShared };
 }
 
-/** Address space for all that the memory may grow to is taken at once; where there is less, it has to do. */
+/** Shared memory reserves address space for its maximum at once: where that fails, a smaller maximum is tried. */
 function shareMemory() {
   for (let maximum = LARGEST_MEMORY / PAGE; ; maximum /= 2) {
     try {

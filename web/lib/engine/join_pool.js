@@ -37,7 +37,7 @@ function enter({ module, memory, slot, stack }, send) {
   try {
     work(slot);
   } catch (cause) {
-    // The part it had will never be finished; whoever waits for it need not find that out.
+    // Its share of the work will never be finished: the threads that wait for it are told at once.
     trapped();
     throw cause;
   }

@@ -38,13 +38,13 @@ export function createLine(most) {
       try {
         await call.wait(turn);
       } catch (error) {
-        // It may have come to its turn and to its end at once.
+        // Its turn and its end may have come at the same time: then it is inside, and must leave.
         if (!waiting.delete(place)) leave();
         throw error;
       }
     },
 
-    /** What was waited for is no more: an error for all that wait. @param {unknown} error */
+    /** Ends all that wait with an error, because what they wait for is gone. @param {unknown} error */
     end(error) {
       const failed = [...waiting];
       waiting.clear();

@@ -15,10 +15,10 @@ import { spawnThread } from './thread.js';
 /** @typedef {ReturnType<typeof createMembers>} Members */
 /** @typedef {ReturnType<typeof createPool>} Pool */
 
-/** More than this many are asked for by number only: spinning threads that outnumber the cores are a loss. */
+/** 'auto' takes no more than this; a number may. Threads that outnumber the cores only slow each other down. */
 const MOST_AUTO = 4;
 const STACK_BYTES = 65536;
-/** A thread that is not inside by then is done without. */
+/** A thread that is not inside by then is left out. */
 const PATIENCE_MILLISECONDS = 5000;
 
 const isNode = () => typeof globalThis.process?.getBuiltinModule === 'function';
@@ -68,13 +68,13 @@ export function createPool(parts) {
     members.release();
   }
 
-  /** Lets the threads out of wasm, should they look, and ends them; whatever is computed before mend is by the caller. */
+  /** Tells the threads to leave wasm, and ends them. Until mend has started new ones the calling thread computes alone. */
   function close() {
     call('qkv_close_pool');
     members.leave();
   }
 
-  /** All threads anew: what one that is gone has counted in the shared memory is not known. */
+  /** Starts all threads again: a lost one may have left its counters in the shared memory in any state. */
   async function startAgain() {
     close();
     if (!(await members.areGone())) {

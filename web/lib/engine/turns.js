@@ -1,6 +1,6 @@
-/** Who computes when. A core computes for one call at a time, in the order in which they came; whoever has more to do (the next
- * token, the next batch of texts) lines up again behind the others. What waits holds no memory of the engine. And the thread
- * is let go after each slice of work, whoever did it: however many calls there are, timers and events get their turn. */
+/** Turns: which call computes when. A core computes for one call at a time, in the order in which they came; whoever has more to
+ * do (the next token, the next batch of texts) lines up again behind the others. What waits holds no memory of the engine. And the
+ * thread is let go after each slice of work, whoever did it: however many calls there are, timers and events get their turn. */
 
 import { createLine } from './line.js';
 
@@ -16,7 +16,7 @@ export function createTurns(now = () => performance.now()) {
   const line = createLine(1);
   /** When this slice of work began. */
   let start = 0;
-  /** Whether the thread has been ours since then. */
+  /** Whether we have kept the thread since then. */
   let isOurs = false;
 
   /**
@@ -46,7 +46,7 @@ export function createTurns(now = () => performance.now()) {
     rest,
 
     /**
-     * Work that nobody else's comes between.
+     * A turn: no other call's work comes between.
      * @template T
      * @param {Call} call
      * @param {Pause} pause

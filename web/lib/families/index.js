@@ -127,7 +127,7 @@ export function resolveModel(config, label) {
 }
 
 /**
- * Decoders become encoders by a word in their config, as transformers reads it; models for embeddings are made so.
+ * is_causal: false in a decoder's config makes it an encoder, as in transformers; models for embeddings are made so.
  * @param {Family} family
  * @param {ConfigReader} reader
  */

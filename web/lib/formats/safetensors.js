@@ -307,7 +307,7 @@ class Receiver {
       if (this.position === tensor.end) this.index++;
     }
     this.position += bytes.length - at;
-    // At once: what sends too much need not come to an end.
+    // Checked at once and not at the end: a server that sends too much may never stop.
     checkEnd(this.file, this.position, tensors.at(-1)?.end ?? 0);
   }
 

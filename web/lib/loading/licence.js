@@ -6,9 +6,9 @@ import { throwIfAborted } from '../checks/errors.js';
 /** @typedef {import('../sources/source.js').Source} Source */
 
 const README = 'README.md';
-/** Read of it, in bytes: the front matter of some model cards lists hundreds of kB of results before the licence. */
+/** Bytes of it that are read: the front matter of some model cards lists hundreds of kB of results before the licence. */
 const ENOUGH = 1 << 20;
-/** What a README that is late gets when everything else is there, in milliseconds. */
+/** Milliseconds that a load waits for the README when everything else is there. */
 const PATIENCE = 1000;
 
 /**

@@ -12,8 +12,8 @@ import { writeStruct } from '../engine/describe.js';
 const PRECISIONS = ['f32', 'q10', 'q8'];
 
 /**
- * The precisions that weights can be held in, that of the files first. Eight bits have room among ten; ten become eight
- * only by rounding a second time.
+ * The precisions that weights can be held in, that of the files first. Weights of eight bits fit into ten without loss; ten
+ * bits would be rounded a second time to become eight.
  * @param {Quantization | null} quantization
  * @returns {readonly Precision[]}
  */

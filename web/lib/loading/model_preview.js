@@ -60,7 +60,7 @@ export async function previewModel(input, { revision, signal, timeout }, core) {
   }
 }
 
-/** Nothing for a size that no memory could have. @param {Core} core @param {ResolvedModel} resolved @param {Precision} precision @returns {[Precision, number][]} */
+/** An empty list for a size beyond what memory can have. @param {Core} core @param {ResolvedModel} resolved @param {Precision} precision @returns {[Precision, number][]} */
 function sizeOf(core, resolved, precision) {
   try {
     return [[precision, estimateBytes(core, resolved, precision)]];

@@ -13,17 +13,18 @@ import { newRun } from '../run/new_run.js';
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {{ engine: EngineConfig, label: string }} Described */
 
-/** The most that is computed, in milliseconds and in passes: what takes little of a pass is compiled well only after many. */
+/** When warming up ends, in milliseconds and in passes. Many passes, since a kernel that takes little of each is compiled
+ * late. */
 const LONGEST = 80;
 const PASSES = 80;
-/** Narrow, so that products leave time for all the rest. */
+/** Narrow, so that matrix products do not take all of the time and the other kernels are compiled as well. */
 const MOST_WIDTH = 64;
 const TOKENS = 64;
-/** For the weights: what they are takes no time of its own. */
+/** Of every weight: the values do not change how long a pass takes. */
 const VALUE = 0.01;
 
 /**
- * Does something else meanwhile. What goes wrong in the warming is nobody's loss: the model itself will say it.
+ * Does something else meanwhile. Errors of the warm-up are ignored: the model itself will fail in the same way, and say so.
  * @template T
  * @param {{ core: Core, pause: () => Promise<void> }} place
  * @param {Described} resolved
@@ -42,7 +43,7 @@ export async function whileWarming({ core, pause }, resolved, precision, action)
   }
 }
 
-/** What was warmed up already, or is just now. @type {WeakMap<WebAssembly.Module, Set<string>>} */
+/** What is warm already, or is being warmed up now. @type {WeakMap<WebAssembly.Module, Set<string>>} */
 const done = new WeakMap();
 
 /** @typedef {{ pause: () => Promise<void>, signal?: AbortSignal | undefined }} Calls signal: stops it, without an error */
@@ -67,7 +68,7 @@ export async function warmUp(module, resolved, precision, calls) {
     isWarm = !calls.signal?.aborted;
     return passes;
   } finally {
-    // What was stopped is for the next load to do.
+    // A warm-up that was stopped early is done again at the next load.
     if (!isWarm) known.delete(key);
   }
 }

@@ -94,7 +94,7 @@ export function createReceiver(core, resolved, precision) {
 const engineOf = ({ layout, resolved }) => (layout ?? resolved).engine;
 
 /**
- * What the weights are held against, for messages: a GGUF file says it by itself.
+ * Which file says what the weights should be, for messages: config.json, or a GGUF file itself.
  * @param {Filling} filling
  * @param {string} fileName
  */

@@ -27,7 +27,7 @@ const WANTED_PROMPT = 'a string, [a, b] or {ids, typeIds}';
 const WANTED = 'a string, [a, b], {ids, typeIds} or {batch: [...]}';
 
 /**
- * What was given, read at once, so that a caller may change it afterwards; texts are encoded later.
+ * The input is read at once, so the caller may change it afterwards; texts are encoded later.
  * @typedef {{ encode: () => Sequence[], isBatch: boolean }} ReadInput
  */
 

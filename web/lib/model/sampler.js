@@ -90,7 +90,7 @@ function nucleus(values, largest, temperature, share) {
   return cut(all, Math.min(countReaching(all.weights, share * sum(all.weights)), values.length));
 }
 
-/** Every machine's own exp will do for it. @param {Float32Array} values @param {number} largest @param {number} temperature */
+/** It is an estimate, so Math.exp is good enough, though its last bits differ between machines. @param {Float32Array} values @param {number} largest @param {number} temperature */
 function estimatedSum(values, largest, temperature) {
   let total = 0;
   for (let i = 0; i < values.length; i++) total += Math.exp((values[i] - largest) / temperature);

@@ -1,7 +1,7 @@
 /** The struct qkv_operator as a plain object whose names are checked against the module's own list when it is written. */
 
 /**
- * Everything at its neutral value: no mask, no stage, no edges.
+ * All fields at values that change nothing: no mask, no stage, no window.
  * @returns {Record<string, number>}
  */
 export const neutralFields = () => ({

@@ -144,7 +144,7 @@ function fromBytes(bytes) {
   /** @type {Map<string, unknown>} */
   const byName = new Map();
   for (const { name, dtype, shape, begin, end } of tensors) {
-    // A copy begins where floats may begin. Not slice(): that of a Buffer is a view.
+    // A copy is aligned for floats. Not slice(): that of a Buffer is a view.
     const copy = new Uint8Array(bytes.subarray(start + begin, start + end));
     const isFloat = dtype === 'F32';
     byName.set(name, isFloat ? { data: new Float32Array(copy.buffer), shape } : new OtherType(dtype));

@@ -40,7 +40,7 @@ import { QkvError } from '../checks/errors.js';
  */
 /** @typedef {{ poolings: readonly Pooling[], steps: readonly EmbeddingStep[], truncate: number | null, normalize: boolean | undefined }} Recipe */
 
-/** As torch.nn.functional.normalize has it: a vector of zeros stays one. */
+/** The least norm that is divided by, as in torch.nn.functional.normalize: a vector of zeros stays zero. */
 const LEAST_NORM = 1e-12;
 /** Prompts that every model has, empty where its folder says nothing. */
 const USUAL_PROMPTS = ['query', 'document'];

@@ -23,7 +23,7 @@ import { embeddings, getStage, getWeights, hidden, logits, nextTokens, overview 
 export function createRun(readable, held, { generated, isBatch, time }) {
   const { sequences } = readable;
   const run = { ...readable, pointer: held.run };
-  // This object and not what the caller gets: each method knows it.
+  // Every method holds this object: when it is collected, nobody can use the run any more.
   held.releaseWith(run);
   const lengths = sequences.map(({ ids }) => ids.length);
 

@@ -8,7 +8,7 @@
 export function shownAddress(address) {
   const url = typeof address === 'string' ? parsed(address) : address;
   if (url === null) return withoutSecrets(String(address));
-  // These hold what they name, or nothing that says anything to a person.
+  // A data: URL is the file itself, and a blob: URL a number: neither tells a person anything.
   if (url.protocol === 'data:' || url.protocol === 'blob:') return `a ${url.protocol} URL`;
   return `${url.protocol}//${url.host}${url.pathname}`;
 }

@@ -6,7 +6,7 @@ import { GGUF_NAME, gather, listed, plainPath } from './gather.js';
 /** @typedef {AbortSignal | null | undefined} MaybeSignal */
 
 const CHUNK = 1 << 20;
-/** Of a folder of that many files not all are asked for. */
+/** Names asked for of one folder, at most. */
 const MOST_NAMES = 10_000;
 
 /** @typedef {{ size: number, chunks: (where: string, signal: MaybeSignal) => AsyncIterable<Uint8Array> }} Entry */
@@ -188,7 +188,7 @@ export function openHandle(handle) {
   );
 }
 
-/** Where a folder may not be listed, reading its files says why. @param {FileSystemDirectoryHandle} handle @returns {Promise<string[]>} */
+/** A folder that may not be listed counts as empty: reading its files then gives the error. @param {FileSystemDirectoryHandle} handle @returns {Promise<string[]>} */
 async function namesIn(handle) {
   /** @type {string[]} */
   const names = [];

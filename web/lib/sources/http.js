@@ -15,13 +15,13 @@ const ADVICE = {
   403: 'The model is private or gated: download it yourself and load the folder.',
   429: 'The server is asked too often: wait a while and try again.',
 };
-/** Answers that are the file. */
+/** Status codes of answers that hold the file. */
 const WHOLE = [200, 203];
 /** A file that no folder has: what a server answers for it is what it answers for any that is not there. */
 const ABSENT = 'qkv-asks-for-a-file-that-is-not-there';
-/** What a server says of a file that is not there, in bytes, if the connection is to serve the next request. */
+/** An error page of at most this many bytes is read to its end, so that the connection can serve the next request. */
 const SHORT = 16_384;
-/** Milliseconds that it may take. */
+/** Milliseconds that reading it may take. */
 const SOON = 1000;
 
 /**

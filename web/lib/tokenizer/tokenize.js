@@ -86,7 +86,7 @@ export function createTokenize(settings, textOf, isSpecial, pieceOf, openBudget 
   };
 }
 
-/** Half a surrogate pair is no character; the original could not be given one. It counts as U+FFFD. @param {string} text */
+/** A lone surrogate counts as U+FFFD: the Rust package takes UTF-8, which has none. @param {string} text */
 const wellFormed = (text) => text.replace(/\p{Surrogate}/gu, '\ufffd');
 
 /**

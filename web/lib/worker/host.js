@@ -34,7 +34,7 @@ export function serve() {
 }
 
 /**
- * What is no message of ours is left alone: nobody waits for an answer to it.
+ * Messages that are not of our protocol are ignored: nobody waits for an answer to them.
  * @param {(message: ToClient, transfer: ArrayBuffer[]) => void} send
  * @returns {(message: ToHost) => void}
  */
@@ -137,7 +137,7 @@ function createAnswer() {
 }
 
 /**
- * Anything that is not an object goes on as it is, for the model to refuse.
+ * Anything that is not an object is passed on as it is, and the model refuses it.
  * @param {unknown} options
  * @param {Partial<Calls>} calls
  */

@@ -53,7 +53,7 @@ export function createWorkers(load, onProgress, engine, start = connect) {
     const connection = start({ onCrash });
     const loaded = /** @type {Promise<ModelInfo>} */ (connection.request('load', [load], { call, onProgress }));
     const opened = { connection, loaded };
-    // A worker without a model is of no use; a crash has ended it already.
+    // A worker that could not load its model is ended; after a crash it has ended already.
     loaded.catch((error) => {
       if (current === opened) current = null;
       connection.end(error);

@@ -7,7 +7,7 @@
  *   await model.readTensors(accept, { onBytes });     the rest of the file, once; as readTensors of safetensors.js
  *   await model.close();                              instead of or after reading; frees the file
  *
- * config has three keys that config.json has not:
+ * config has three keys that no config.json has:
  *   qkv_norm_shift: 0       the norms of Gemma hold 1 + w already
  *   qkv_conv1d: false       the matrices of GPT-2 are [out, in], as those of all other models
  *   license                 from general.license, where it is there
@@ -246,7 +246,7 @@ async function deliverAll(label, { header, chunks, headerEnd, rest }, placed, ac
   const push = (bytes) => {
     delivery.push(bytes);
     const size = dataStart + delivery.position;
-    // At once: what sends too much need not come to an end.
+    // Checked at once and not at the end: a server that sends too much may never stop.
     if (size > fileSize) checkSize(label, header, size);
   };
   push(rest);

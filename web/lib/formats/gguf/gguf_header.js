@@ -319,7 +319,7 @@ function byteCount(label, what, shape, { name, values, bytes }) {
     const want = `a multiple of ${values}, as ${name} needs it`;
     throw new QkvError('format', `${label}: row of ${what}`, { got: columns, want });
   }
-  // Each product is checked before it is made: an inexact one would be far above the limit, so it is never taken.
+  // Checked before multiplying, since a product above 2^53 would not be exact.
   return shape.slice(0, -1).reduce(
     (product, size) => {
       if (product <= Number.MAX_SAFE_INTEGER / size) return product * size;

@@ -101,7 +101,7 @@ function checkTwice(tokens, label) {
   const ids = new Map();
   tokens.forEach((token, id) => {
     const other = ids.get(token);
-    // Tokens without text are never met.
+    // Tokens without text never occur in a text, so several may be empty.
     if (other !== undefined && token !== '') {
       throw refusal(label, `tokens[${id}]`, token, `another than tokens[${other}]`);
     }

@@ -124,7 +124,7 @@ function createMachine({ steps, tests, choices }, mayBeEmpty) {
     }
   };
 
-  /** What led to a find is no failure where the next one may begin without a character between them. @param {number} place */
+  /** Choices that led to a match are no failures: the next match may begin at the same place. @param {number} place */
   const forget = (place) => {
     for (let bit = place * choices; bit < (place + 1) * choices; bit++) tried[bit >> 3] &= ~(1 << (bit & 7));
   };

@@ -25,7 +25,7 @@ const MAX_LENGTH = 4_000;
 const MAX_DEPTH = 20;
 const MAX_COUNT = 100;
 
-/** What opens a look at a neighbour: whether at the one before, whether it must not be so. */
+/** How looking ahead and behind is written: whether it is behind, and whether it is negative. */
 const LOOKS = /** @type {const} */ ([
   ['?=', false, false],
   ['?!', false, true],

@@ -33,7 +33,7 @@ export function readModel(value, vocab) {
   throw refusal('model.type', type, Object.keys(KINDS).join(', '), fix);
 }
 
-/** Files from before the type was written can be told apart by what they have. @param {Json} model @returns {string} */
+/** Older files do not name the type; it follows from the keys that they have. @param {Json} model @returns {string} */
 function olderType(model) {
   if (model.merges !== undefined) return 'BPE';
   return Array.isArray(model.vocab) ? 'Unigram' : 'WordPiece';

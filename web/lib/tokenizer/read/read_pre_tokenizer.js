@@ -142,7 +142,7 @@ function prefixing(pieces, mark, wanted) {
 function metaspace(step, key) {
   const mark = stringAt(step.replacement, `${key}.replacement`, 2);
   if (Array.from(mark).length !== 1) throw refusal(`${key}.replacement`, mark, 'one character');
-  // Before there was a scheme there was a yes or no.
+  // Older files have add_prefix_space in place of the scheme.
   const older = flagAt(step.add_prefix_space ?? true, `${key}.add_prefix_space`) ? 'always' : 'never';
   const scheme = choiceAt(step.prepend_scheme ?? older, `${key}.prepend_scheme`, { always: 2, first: 1, never: 0 });
   const split = flagAt(step.split ?? true, `${key}.split`);

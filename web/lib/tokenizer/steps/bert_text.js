@@ -36,7 +36,7 @@ const space = classOf(SPACE);
 /** What the package takes apart, whatever newer versions of Unicode the browser has. */
 const decomposed = createTest(union(readRanges(CANONICAL), [0xac00, 0xd7a3]));
 
-/** Half a surrogate pair is no character; the original could not be given one. It counts as U+FFFD. */
+/** A lone surrogate counts as U+FFFD: the Rust package takes UTF-8, which has none. */
 const LONE_SURROGATE = /^[\ud800-\udfff]$/;
 
 /** @param {string} char @returns {string} */

@@ -142,7 +142,7 @@ function rewriteLongest({ text, starts, ends }, longestAt, work) {
 function rewrite(source, lookup) {
   const { text, starts, ends } = source;
   const result = createBuilder();
-  /** For each new character how many old ones the package takes for it beyond the first; -1: it is an addition. @type {number[]} */
+  /** For each new character: how many old ones it replaces beyond the first, as the package counts; -1 for an addition. @type {number[]} */
   const takes = [];
   let astray = false;
   /** The k-th new character comes from the k-th old one, those beyond from the last.

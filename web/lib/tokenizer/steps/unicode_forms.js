@@ -155,7 +155,7 @@ function compose({ chars, stands, orders }, join) {
   let highest = -1;
   for (let i = 0; i < chars.length; i++) {
     const order = orders[i];
-    // A mark is kept from the starter by another of its class or above between them; another starter is kept by any.
+    // A mark composes with its starter unless one of the same or a higher class lies between; a starter only if nothing does.
     const free = starter >= 0 && (length === starter + 1 || (order > highest && order !== 0));
     const composed = free ? join(chars[starter], chars[i]) : null;
     if (composed !== null) {
