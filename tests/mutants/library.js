@@ -10,13 +10,14 @@ import { withFault } from './pin.js';
 /** @typedef {import('./mutants.js').Mutant} Mutant */
 
 const LONGEST = 120_000;
+const LOADER = '--import=./tests/mutants/faulty_module.js';
 
 /**
- * @param {string} test
+ * @param {{ test: string, only?: string }} what
  * @param {Mutant | null} mutant
  */
-export const runLibrary = (test, mutant) =>
-  spawnSync(process.execPath, ['--import=./tests/mutants/faulty_module.js', '--test-reporter=spec', test], {
+export const runLibrary = ({ test, only = '.' }, mutant) =>
+  spawnSync(process.execPath, [LOADER, '--test-reporter=spec', `--test-name-pattern=${only}`, test], {
     ...{ cwd: ROOT, encoding: 'utf8', timeout: LONGEST, killSignal: 'SIGKILL', maxBuffer: 1 << 28 },
     env: { ...process.env, QKV_MUTANT: JSON.stringify(mutant) },
   });
@@ -28,7 +29,7 @@ export const runLibrary = (test, mutant) =>
  */
 export function judgeLibrary(mutant) {
   withFault(readFileSync(join(ROOT, mutant.file), 'utf8'), mutant);
-  const { error, status, stdout, stderr } = runLibrary(mutant.test, mutant);
+  const { error, status, stdout, stderr } = runLibrary(mutant, mutant);
   if (error) return `${error}`;
   if (status === 0) return `SURVIVED: ${mutant.test} did not notice`;
   return countsOf(stdout).failed > 0 ? null : `the test did not run\n${stdout}${stderr}`;

@@ -23,14 +23,15 @@ const chosen = MUTANTS.filter((mutant) => titleOf(mutant).includes(positionals.j
   .toSorted((a, b) => (a.test < b.test ? -1 : Number(a.test > b.test))) // so that a test without a fault runs in few shares
   .filter((_, i, all) => Math.floor((i * shares) / all.length) === share - 1);
 
-/** @param {string} test */
-function mustPass(test) {
-  const { status, stdout, stderr } = test.endsWith('.js') ? runLibrary(test, null) : runNative(test);
+/** @param {Mutant} mutant of which the test alone counts */
+function mustPass(mutant) {
+  const { test } = mutant;
+  const { status, stdout, stderr } = isNative(mutant) ? runNative(test) : runLibrary(mutant, null);
   if (status !== 0 || countsOf(stdout).passed === 0)
     throw new Error(`${test} fails without a fault\n${stdout}${stderr}`);
 }
 
-for (const test of new Set(chosen.map(({ test }) => test))) mustPass(test);
+for (const mutant of new Map(chosen.map((one) => [`${one.test} ${one.only}`, one])).values()) mustPass(mutant);
 
 /** @param {Mutant} mutant @returns {string | null} null when it was noticed */
 function judge(mutant) {

@@ -24,7 +24,7 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** How many jobs share the mutants. */
-const SHARES = 8;
+const SHARES = 10;
 
 /** The comparisons with PyTorch and with the formulas. */
 const NUMBERS = ['minilm', 'formula', 'tiny_bert', 'families', 'interventions', 'threads'];
@@ -33,7 +33,22 @@ const NUMBERS = ['minilm', 'formula', 'tiny_bert', 'families', 'interventions', 
  * Left out of `quick`: what takes long and seldom tells more than the others.
  * @type {string[]}
  */
-const SLOW = [];
+const SLOW = [
+  'tests/api/cli.test.js',
+  'tests/api/forgotten.test.js',
+  'tests/api/memory.test.js',
+  'tests/api/smollm2.test.js',
+  'tests/api/spills.test.js',
+  'tests/api/threads.test.js',
+  'tests/api/worker.test.js',
+  'tests/bench/parts.test.js',
+  'tests/lib/formats/gguf_property.test.js',
+  'tests/lib/fuzz_corpus.test.js',
+  'tests/lib/tokenizer/tokenizer_hostile.test.js',
+  'tests/operators/random.test.js',
+  'tests/operators/relaxed.test.js',
+  'tests/stateful/stateful.test.js',
+];
 
 /** @param {string} folder @returns {string[]} every *.test.js below it, as paths in the tree */
 const testFiles = (folder) =>
@@ -155,7 +170,7 @@ export const PARTS = {
   },
   mutants: {
     about: 'faults that the tests must notice',
-    needs: ['native'],
+    needs: ['native', 'library', 'models'],
     jobs: mutantJobs,
   },
 };

@@ -102,6 +102,7 @@ const REFUSED = [
     'format',
     /F32 \[2,2\]: got 12, want 16/,
   ],
+  ['more bytes than the shape calls for', fileOf({ a: entry([2], 0, 12) }, 12), 'format', /got 12, want 8/],
   ['half a byte of F4', fileOf({ a: entry([3], 0, 2, 'F4') }, 2), 'format', /bits: got 12/],
   ['an HTML page', join('<!DOCTYPE html><title>404</title>'), 'format', /not a safetensors file: it is an HTML page/],
   ['a Git LFS pointer', join('version https://git-lfs.github.com/spec/v1\noid sha256:00'), 'format', /Git LFS pointer/],

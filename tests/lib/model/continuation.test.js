@@ -56,6 +56,7 @@ test('bytes of a character that never comes are shown as such at the end', () =>
   const continuation = createContinuation(prompt, tokenizer);
   assert.equal(continuation.add(first, false), '');
   assert.match(continuation.add(first, true), /^\ufffd+$/);
+  assert.equal(continuation.text(), tokenizer.decode([first, first]));
   const text = continuation.text() ?? '';
   assert.deepEqual(
     continuation.tokens.map(({ start, end }) => [start, end]),
