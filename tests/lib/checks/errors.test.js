@@ -13,6 +13,21 @@ test('a message says what is wrong, what was got, what was wanted and what to do
   assert.equal(new QkvError('aborted', 'Cancelled', { fix: 'Ask again.' }).message, 'Cancelled. Ask again.');
 });
 
+test('nothing that cannot be seen stands raw in a message or in what it is about', () => {
+  const hidden = ['\u202e', '\u200f', '\u061c', '\u200b', '\u2066', '\ufeff', '\u0007', '\u{e0041}', '\ud800'];
+  for (const char of hidden) {
+    const { message, what } = new QkvError('format', `a${char}gpj.gguf`, {
+      got: `b${char}c`,
+      want: `d${char}e`,
+      fix: char,
+    });
+    assert.ok(!`${message}${what}`.includes(char), JSON.stringify(message));
+    assert.ok(message.startsWith(`${what}: got `) && what.endsWith('gpj.gguf'));
+  }
+  const { message } = new QkvError('format', 'مدل\u200cها 漢 é 👩\u200d🔬.gguf');
+  assert.equal(message, 'مدل\u200cها 漢 é 👩\u200d🔬.gguf');
+});
+
 test('no value makes an error that cannot be made, or a message of a megabyte', () => {
   /** @type {{ self?: object }} */
   const cycle = {};

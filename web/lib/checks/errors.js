@@ -36,11 +36,15 @@ export const ERROR_CODES = Object.freeze({
 const LONGEST_VALUE = 120;
 /** Paths, addresses and names may be of any length: of longer ones the beginning and the end are kept. */
 const LONGEST_SUBJECT = 400;
-/** What would steer a terminal, break the line or turn the text around, and halves of characters. */
-const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/** What would steer a terminal, break the line, turn the text around or not be seen, and halves of characters. */
+const UNSEEN =
+  /[\p{Cc}\p{Cs}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
-/** @param {string} char @returns {string} as JSON escapes it */
-const escaped = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** @param {string} char @returns {string} as JavaScript escapes it */
+function escaped(char) {
+  const number = /** @type {number} */ (char.codePointAt(0));
+  return number > 0xffff ? `\\u{${number.toString(16)}}` : `\\u${number.toString(16).padStart(4, '0')}`;
+}
 
 /**
  * A value as it appears in a message: short, on one line, strings quoted, what is no plain data by its kind. `want` is
@@ -121,7 +125,8 @@ export class QkvError extends Error {
    * @param {ErrorDetails} [details] got: the offending value; want: words or the value expected; fix: a sentence
    */
   constructor(code, what, { got, want, fix, cause } = {}) {
-    const subject = cutSubject(what);
+    // Others show it without the message around it, and it may be the name of a file.
+    const subject = cutSubject(what).replace(UNSEEN, escaped);
     const found = [];
     if (got !== undefined) found.push(`got ${show(got)}`);
     if (want !== undefined) found.push(`want ${show(want, true)}`);
