@@ -45,6 +45,8 @@ function sentenceOf({ code, what, got, want }, file, status) {
   if (status !== undefined) return 'errorHttp';
   if (code === 'format' && / is cut short\b/.test(what)) return 'errorCut';
   if (code === 'memory' && Number.isFinite(got) && Number.isFinite(want)) return 'errorMemoryOf';
+  // A worker may be silent as well as a server; only the latter is silent about a file.
+  if (code === 'timeout' && file !== undefined) return 'errorNetwork';
   return SENTENCES[code] ?? 'errorOther';
 }
 
