@@ -1,5 +1,7 @@
-/* What npm gets: dist/index.js, dist/worker.js and dist/thread.js, each one file without a bare import, so that they load as
- * they are in Node, in a page (import maps do not reach workers) and through any bundler. One entry a build, named by --mode:
+/* What npm gets: dist/index.js, dist/worker.js and dist/thread.js without a bare import, so that they load as they are in Node,
+ * in a page (import maps do not reach workers) and through any bundler. worker.js and thread.js are one file each, because
+ * bundlers copy them as they are; index.js fetches in_thread.js when a model is first loaded without a worker, and a page that
+ * uses workers never does. One entry a build, named by --mode:
  *   vite build --config vite.library.config.js --mode index
  *   vite build --config vite.library.config.js --mode worker
  *   vite build --config vite.library.config.js --mode thread */
@@ -31,6 +33,9 @@ export default defineConfig(({ mode }) => ({
     emptyOutDir: false,
     target: ['es2022', 'node20'],
     minify: false,
+    rolldownOptions: {
+      output: { chunkFileNames: ({ isDynamicEntry }) => (isDynamicEntry ? '[name].js' : 'shared.js') },
+    },
     lib: { entry: here(`web/lib/${mode}.js`), formats: ['es'], fileName: mode },
     license: { fileName: 'licenses.md' },
   },

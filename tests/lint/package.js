@@ -43,15 +43,17 @@ test('qkv.wasm imports nothing and exports its memory and the engine', () => {
   for (const name of ['memory', 'qkv_init', 'qkv_forward', 'qkv_get_weights']) ok(names.includes(name), name);
 });
 
-test('the bundles hold no import', () => {
-  for (const name of ['index.js', 'worker.js', 'thread.js']) {
+test('the bundles import nothing but each other, and what a worker runs is one file', () => {
+  for (const name of ['index.js', 'shared.js', 'in_thread.js', 'worker.js', 'thread.js']) {
     const code = readFileSync(built(name), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
-    ok(!/^\s*import[\s{'"]|\bimport\(/m.test(code), name);
+    const targets = [...code.matchAll(/(?:^(?:import|export)\b[^'";]*?\bfrom\s*|\bimport\(\s*)['"]([^'"]+)['"]/gm)];
+    const wanted = { 'index.js': ['./shared.js', './in_thread.js'], 'in_thread.js': ['./shared.js'] }[name] ?? [];
+    deepEqual([...new Set(targets.map(([, target]) => target))].sort(), wanted.sort(), name);
   }
 });
 
 test('the bundles name the files beside them literally, so that other bundlers find them', () => {
-  const text = readFileSync(built('index.js'), 'utf8');
+  const text = ['index.js', 'shared.js'].map((file) => readFileSync(built(file), 'utf8')).join('');
   for (const name of [...MODULES, 'worker.js', 'thread.js']) {
     match(text, new RegExp(`new URL\\(['"]\\./${name}['"], import\\.meta\\.url\\)`));
   }

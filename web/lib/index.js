@@ -6,9 +6,8 @@ import { withCall } from './checks/calls.js';
 import { createCore } from './engine/core.js';
 import { createEngine, lentBy, liveCore } from './engine/engine.js';
 import { QkvError } from './checks/errors.js';
-import { checkLoadOptions, LOAD_OPTIONS, loadInThread } from './loading/load.js';
+import { checkLoadOptions, LOAD_OPTIONS } from './loading/load_options.js';
 import { loadWasm } from './engine/loader.js';
-import { previewModel } from './loading/model_preview.js';
 import { scaledDotProductAttention } from './operators/attention.js';
 import { MultiHeadAttention } from './operators/multi_head.js';
 import { pauseThread } from './engine/pause.js';
@@ -23,7 +22,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
 /** @typedef {import('./api/model.js').NewToken} NewToken */
 /** @typedef {import('./api/model.js').SingleInput} SingleInput */
 /** @typedef {import('./api/run.js').Kind} Kind */
-/** @typedef {import('./loading/load.js').LoadOptions} LoadOptions */
+/** @typedef {import('./loading/load_options.js').LoadOptions} LoadOptions */
 /** @typedef {import('./api/model.js').ModelInfo} ModelInfo */
 /** @typedef {import('./api/model.js').Progress} Progress */
 /** @typedef {import('./api/model.js').EmbedOptions} EmbedOptions */
@@ -73,7 +72,7 @@ export { MultiHeadAttention, QkvError, scaledDotProductAttention };
  * @property {number} [memoryLimit] bytes that all models and runs of the engine may take
  */
 /**
- * @typedef {import('./loading/load.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
+ * @typedef {import('./loading/load_options.js').LoadOptions & { engine?: Engine, worker?: boolean }} LoadModelOptions
  * worker: compute in a worker; the default in pages. engine: what init() returned; in this thread models share its memory
  */
 
@@ -120,8 +119,12 @@ export async function loadModel(source, options) {
     return loadInWorker(source, rest, module);
   }
   const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore(fetched)));
+  const { loadInThread } = await inTime(signal, loading);
   return loadInThread(source, rest, { core, pause: pauseThread });
 }
+
+/** Not fetched before it is needed. */
+const loading = () => import('./loading/in_thread.js');
 
 /** @typedef {{ signal?: AbortSignal | undefined, timeout?: number | undefined }} Waiting */
 
@@ -149,6 +152,7 @@ export async function inspectModel(source, options) {
   const signal = signalOf('inspectModel', rest.signal);
   const timeout = timeoutOf('inspectModel', rest.timeout);
   const core = await inTime(signal, () => (engine ? liveCore(engine) : ownCore({ signal, timeout })));
+  const { previewModel } = await inTime(signal, loading);
   return previewModel(source, { revision, signal, timeout }, core);
 }
 

@@ -5,7 +5,8 @@ import { after, before, test } from 'node:test';
 import { inspect } from 'node:util';
 import { loadWasm } from '../../../web/lib/engine/loader.js';
 import { shownAddress } from '../../../web/lib/sources/address.js';
-import { openSource, portableSource } from '../../../web/lib/sources/source.js';
+import { portableSource } from '../../../web/lib/sources/portable.js';
+import { openSource } from '../../../web/lib/sources/source.js';
 
 /** @typedef {import('../../../web/lib/checks/errors.js').QkvError} QkvError */
 /** @typedef {import('../../../web/lib/sources/source.js').Source} Source */

@@ -1,7 +1,7 @@
 /** loadModel in this thread: reads the small files, checks that the model fits, then streams the weights from the source
  * straight into the engine. */
 
-import { callbackOf, oneOf, optionsOf, signalOf, timeoutOf, wholeNumber } from '../checks/arguments.js';
+import { wholeNumber } from '../checks/arguments.js';
 import { memoryError } from '../engine/failures.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
@@ -9,6 +9,7 @@ import { resolveModel } from '../families/index.js';
 import { createModel } from '../model/model.js';
 import { embeddingInfo } from '../run/embedding.js';
 import { soon } from './licence.js';
+import { checkLoadOptions } from './load_options.js';
 import { estimateBytes, precisionsOf } from './model_config.js';
 import { openModelFile } from './model_file.js';
 import { openModelFolder } from './model_folder.js';
@@ -26,26 +27,9 @@ import { createReceiver } from './weights.js';
 /** @typedef {import('../engine/core.js').Core} Core */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('../families/index.js').ResolvedModel} ResolvedModel */
+/** @typedef {import('./load_options.js').LoadOptions} LoadOptions */
 /** @typedef {import('./model_config.js').Precision} Precision */
 /** @typedef {import('./model_folder.js').ModelFiles} ModelFiles */
-/**
- * @typedef {object} LoadOptions
- * @property {'auto' | Precision} [precision] how weights are held in memory; 'auto' = as the file, f32 for floats. Weights
- * that a file has rounded to ten bits are not rounded to q8 again
- * @property {number} [maxTokens] longer text is cut, and generate stops at so many tokens with the prompt's; bare ids of
- * forward may be more. Default: what the files of sentence-transformers say, and else the ceiling, which is the model's own
- * limit
- * @property {string} [revision] of a hub model
- * @property {AbortSignal} [signal]
- * @property {number} [timeout] milliseconds that a server may be silent before it is given up (`timeout`), 60,000 unless given;
- * as long as something comes now and then a download takes what time it takes. Infinity: no limit
- * @property {OnProgress} [onProgress]
- * @property {false} [cache] this version keeps no copies of downloads, the browser does as the server allows
- */
-
-/** @type {readonly (keyof LoadOptions)[]} */
-export const LOAD_OPTIONS = ['precision', 'maxTokens', 'revision', 'signal', 'onProgress', 'cache', 'timeout'];
-
 /** @typedef {{ core: Core, pause: () => Promise<void>, call: Call }} LoadPlace call: what can end the load early */
 
 /**
@@ -176,24 +160,6 @@ async function readGeneration(files, isDecoder, vocab) {
     suppressed: readSuppressed(other, vocab),
     notes: generationNotes(other),
   };
-}
-
-/** @param {LoadOptions | undefined} options */
-export function checkLoadOptions(options) {
-  const given = optionsOf('loadModel', options, LOAD_OPTIONS);
-  const { precision = 'auto', maxTokens, revision, cache = false } = given;
-  oneOf('loadModel: precision', precision, ['auto', 'f32', 'q10', 'q8']);
-  if (maxTokens !== undefined) wholeNumber('loadModel: maxTokens', maxTokens, 1, 2 ** 31 - 1);
-  if (revision !== undefined && typeof revision !== 'string') {
-    throw new QkvError('argument', 'loadModel: revision', { got: revision, want: 'a string' });
-  }
-  if (cache !== false) {
-    const fix = 'This version keeps no copies of downloads; the browser does as the server allows.';
-    throw new QkvError('unsupported', 'loadModel: cache', { got: cache, want: 'false', fix });
-  }
-  const onProgress = callbackOf('loadModel: onProgress', given.onProgress);
-  const signal = signalOf('loadModel', given.signal);
-  return { precision, maxTokens, revision, onProgress, signal, timeout: timeoutOf('loadModel', given.timeout) };
 }
 
 /**

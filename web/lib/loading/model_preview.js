@@ -31,7 +31,7 @@ import { textLimit } from './embedding/text_limit.js';
  * @property {{ [precision in Precision]?: number }} bytes
  * @property {number} available
  */
-/** @typedef {Pick<import('./load.js').LoadOptions, 'revision' | 'signal' | 'timeout'>} PreviewOptions */
+/** @typedef {Pick<import('./load_options.js').LoadOptions, 'revision' | 'signal' | 'timeout'>} PreviewOptions */
 
 /**
  * @param {SourceInput} input

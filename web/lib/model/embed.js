@@ -8,15 +8,13 @@ import { embeddings } from '../run/readings.js';
 import { encode, encodeSome, textOf } from './input.js';
 import { readInterventions } from './interventions.js';
 import { computeRun } from './pass.js';
+import { EMBED_OPTIONS } from './options.js';
 
 /** @typedef {import('../api/model.js').EmbedOptions} EmbedOptions */
 /** @typedef {import('../checks/calls.js').Call} Call */
 /** @typedef {import('./input.js').InputLimits} InputLimits */
 /** @typedef {import('./input.js').Sequence} Sequence */
 /** @typedef {import('./state.js').ModelState} ModelState */
-
-/** @type {readonly (keyof EmbedOptions)[]} */
-export const EMBED_OPTIONS = ['prompt', 'pooling', 'normalize', 'signal', 'onProgress'];
 
 /** Tokens that embed puts into one run: tall enough for the GEMMs, small enough to cancel soon. */
 const EMBED_TOKENS = 1024;

@@ -6,6 +6,7 @@ import { QkvError } from '../checks/errors.js';
 import { createContinuation } from './continuation.js';
 import { createSampler } from './sampler.js';
 import { createStopTexts, readStopTexts } from './stop_texts.js';
+import { GENERATE_OPTIONS } from './options.js';
 
 /** @typedef {import('../api/model.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../checks/calls.js').Call} Call */
@@ -21,9 +22,6 @@ import { createStopTexts, readStopTexts } from './stop_texts.js';
  * @property {number} promptTokens
  */
 /** @typedef {ReturnType<typeof readGenerateOptions>} ReadOptions */
-
-/** @type {readonly (keyof GenerateOptions)[]} */
-export const GENERATE_OPTIONS = ['maxNewTokens', 'temperature', 'topK', 'topP', 'seed', 'stop', 'onToken', 'signal'];
 
 const USUAL_TOKENS = 64;
 

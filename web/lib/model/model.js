@@ -11,6 +11,7 @@ import { encode, readInput, readPrompt, textOf } from './input.js';
 import { readInterventions } from './interventions.js';
 import { computeRun, inTurn } from './pass.js';
 import { createState } from './state.js';
+import { FORWARD_OPTIONS } from './options.js';
 
 /** @typedef {import('../api/model.js').ForwardInput} ForwardInput */
 /** @typedef {import('../api/model.js').ForwardOptions} ForwardOptions */
@@ -30,9 +31,6 @@ import { createState } from './state.js';
  * @template {boolean} [Batch=boolean]
  * @typedef {import('../api/run.js').Run<Batch>} Run
  */
-
-/** @type {readonly (keyof ForwardOptions)[]} */
-export const FORWARD_OPTIONS = ['mask', 'ablate', 'scale', 'temperature', 'signal'];
 
 /**
  * No class: nothing of it can be changed from outside, and its methods can be passed on without the object.

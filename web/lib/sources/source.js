@@ -4,13 +4,22 @@
  * plain paths below it ('1_Pooling/config.json'). A GGUF file is a model by itself: by path, by URL, as a File or as
  * bytes, or as the only weights in a folder.
  */
-import { readArguments } from '../checks/arguments.js';
-import { kindOf, QkvError, throwIfAborted } from '../checks/errors.js';
+import { QkvError, throwIfAborted } from '../checks/errors.js';
 import { shownAddress } from './address.js';
 import { openFiles, openHandle, openNamedBytes } from './files.js';
 import { openFolder, openSingle } from './folder.js';
 import { listed } from './gather.js';
 import { openHttp } from './http.js';
+import {
+  canReadFolders,
+  GGUF,
+  HUB_NAME,
+  isFileList,
+  isHandle,
+  notASource,
+  portableSource,
+  SCHEME,
+} from './portable.js';
 
 /** @typedef {Record<string, Uint8Array | ArrayBuffer>} NamedBytes file names ('config.json', '1_Pooling/config.json') and what the files hold */
 /** @typedef {string | URL | File | File[] | FileList | NamedBytes | FileSystemDirectoryHandle} SourceInput */
@@ -31,37 +40,8 @@ import { openHttp } from './http.js';
  */
 
 const HUB = 'https://huggingface.co';
-/** Anything else is a path: write ./models/minilm, not models/minilm, for a folder beside the page. */
-const HUB_NAME = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
 const REVISION = /^[\w.-]{1,96}(\/[\w.-]{1,96}){0,3}$/;
-const SCHEME = /^[a-z][a-z0-9+.-]+:/i;
-const WANTED = "a folder, a .gguf file, a URL, 'org/name', files, a directory handle or {name: bytes}";
-const GGUF = /\.gguf$/i;
 const SAFETENSORS = ['model.safetensors', 'model.safetensors.index.json'];
-
-/**
- * The same source in a form that can be posted to a worker and means the same there.
- * @param {SourceInput} input
- * @returns {SourceInput}
- */
-export const portableSource = (input) => readArguments('loadModel: source', () => portable(input));
-
-/**
- * @param {SourceInput} input
- * @returns {SourceInput}
- */
-function portable(input) {
-  if (input instanceof URL) return checkedUrl(input).href;
-  if (typeof input === 'string') return portableText(input);
-  if (typeof input !== 'object' || input === null) throw notASource(input === undefined ? 'nothing' : input);
-  if (isFileList(input)) return Array.from(input);
-  if (isHandle(input) || Array.isArray(input)) return input;
-  if (typeof File === 'function' && input instanceof File) return [input];
-  if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer) throw notASource('bytes without a name');
-  if (kindOf(input) !== undefined) throw notASource(input);
-  if (Object.keys(input).length === 0) throw notASource('an object without files');
-  return input;
-}
 
 /**
  * @param {SourceInput} input
@@ -92,46 +72,6 @@ async function ggufWithin(source) {
   const fix = `Choose one of them: ${listed(found)}.`;
   throw new QkvError('source', `${source.name}: GGUF files`, { got: found.length, want: 'one model', fix });
 }
-
-/** @param {unknown} got @returns {QkvError} */
-function notASource(got) {
-  const fix = got instanceof Promise ? 'Put await before it.' : undefined;
-  return new QkvError('source', 'The place to load a model from', { got, want: WANTED, fix });
-}
-
-/** @param {object} value @returns {value is FileList} */
-const isFileList = (value) => 'item' in value && typeof value.item === 'function' && 'length' in value;
-
-/** @param {object} value @returns {value is FileSystemDirectoryHandle} */
-const isHandle = (value) => 'getFileHandle' in value && typeof value.getFileHandle === 'function';
-
-/** @param {URL} url @returns {URL} */
-function checkedUrl(url) {
-  if (['http:', 'https:', 'file:', 'blob:', 'data:'].includes(url.protocol)) return url;
-  throw new QkvError('source', 'The scheme of the URL', { got: url.protocol, want: 'http:, https: or file:' });
-}
-
-/** Browsers know no folders: there any text that is no hub name is a URL, relative to the page. @param {string} text */
-function portableText(text) {
-  if (text === '') throw notASource(text);
-  const isUrl = SCHEME.test(text) && !/^[a-z]:[\\/]/i.test(text);
-  if (isUrl) return checkedUrl(parsedUrl(text)).href;
-  if (canReadFolders() || (HUB_NAME.test(text) && !GGUF.test(text))) return text;
-  return parsedUrl(text, globalThis.document?.baseURI ?? globalThis.location?.href).href;
-}
-
-/** @param {string} text @param {string} [base] @returns {URL} */
-function parsedUrl(text, base) {
-  try {
-    return new URL(text, base);
-  } catch {
-    // Without the cause, which quotes the text.
-    throw new QkvError('source', 'The URL to load a model from', { got: shownAddress(text), want: 'a valid URL' });
-  }
-}
-
-/** @returns {boolean} */
-const canReadFolders = () => typeof globalThis.process?.getBuiltinModule === 'function';
 
 /** @param {string} text @param {{ revision?: string | undefined, timeout?: number | undefined }} options @returns {Promise<Source>} */
 async function openText(text, { revision = 'main', timeout }) {

@@ -3,12 +3,10 @@
 import { callbackOf, optionsOf, signalOf } from '../checks/arguments.js';
 import { withCall } from '../checks/calls.js';
 import { QkvError } from '../checks/errors.js';
-import { checkLoadOptions } from '../loading/load.js';
-import { EMBED_OPTIONS } from '../model/embed.js';
-import { GENERATE_OPTIONS } from '../model/generate.js';
-import { FORWARD_OPTIONS } from '../model/model.js';
+import { checkLoadOptions } from '../loading/load_options.js';
+import { EMBED_OPTIONS, FORWARD_OPTIONS, GENERATE_OPTIONS } from '../model/options.js';
 import { readStopTexts } from '../model/stop_texts.js';
-import { portableSource } from '../sources/source.js';
+import { portableSource } from '../sources/portable.js';
 import { createWorkers } from './workers.js';
 
 /** @typedef {import('../api/model.js').ForwardInput} ForwardInput */
@@ -17,7 +15,7 @@ import { createWorkers } from './workers.js';
 /** @typedef {import('../api/model.js').ModelInfo} ModelInfo */
 /** @typedef {import('../api/run.js').Run} Run */
 /** @typedef {import('../checks/calls.js').Ending} Ending */
-/** @typedef {import('../loading/load.js').LoadOptions} LoadOptions */
+/** @typedef {import('../loading/load_options.js').LoadOptions} LoadOptions */
 /** @typedef {import('../sources/source.js').SourceInput} SourceInput */
 /** @typedef {import('./client.js').Connection} Connection */
 /** @typedef {import('./client.js').Extras} Extras */
