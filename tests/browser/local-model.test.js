@@ -58,7 +58,9 @@ test('before loading, the page says what a model is and what each precision woul
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
   assert.match((await statusOf(page)) ?? '', /^it → animal/);
-  assert.equal(requests.length, asked);
+  // Its files go nowhere; what reads them is a chunk of the page.
+  const fetched = requests.slice(asked);
+  assert.ok(fetched.length === 1 && fetched[0].includes('/in_thread-'), `${fetched}`);
   assert.deepEqual(troubles, []);
 });
 

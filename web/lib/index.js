@@ -124,7 +124,11 @@ export async function loadModel(source, options) {
 }
 
 /** Not fetched before it is needed. */
-const loading = () => import('./loading/in_thread.js');
+const loading = () =>
+  import('./loading/in_thread.js').catch((cause) => {
+    const fix = 'Check the connection and that all files of dist/ are served, then reload.';
+    throw new QkvError('network', 'The part of the library that reads models cannot be fetched', { fix, cause });
+  });
 
 /** @typedef {{ signal?: AbortSignal | undefined, timeout?: number | undefined }} Waiting */
 
