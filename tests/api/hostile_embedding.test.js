@@ -53,6 +53,7 @@ const DAMAGED = [
   bad('a mode that is a number', { '1_Pooling/config.json': { pooling_mode: 1 } }, [
     '1_Pooling/config.json: pooling_mode',
   ]),
+  bad('every flag off', { '1_Pooling/config.json': { pooling_mode_mean_tokens: false } }, ['pooling_mode_mean_tokens']),
   bad('no mode at all', { '1_Pooling/config.json': { pooling_mode: [] } }, ['pooling_mode']),
   bad('a thousand modes', { '1_Pooling/config.json': { pooling_mode: new Array(1000).fill('cls') } }, ['pooling_mode']),
   bad('include_prompt in words', { '1_Pooling/config.json': { include_prompt: 'no' } }, ['include_prompt']),
@@ -105,6 +106,7 @@ const REFUSED = [
   ['a layer on tokens', { 'modules.json': [TRANSFORMER, DENSE, POOLING] }, ['module 1']],
   ['a pooling without its file', { '1_Pooling/config.json': undefined }, ['1_Pooling/config.json is not there']],
   ['an unknown pooling', { '1_Pooling/config.json': { pooling_mode: 'median' } }, ['pooling_mode', 'median']],
+  ['a flag of another pooling', { '1_Pooling/config.json': { pooling_mode_foo: true } }, ['pooling_mode_foo']],
   ['a layer without its file', { '2_Dense/config.json': undefined }, ['2_Dense/config.json is not there']],
   [
     'weights for Python alone',

@@ -33,8 +33,7 @@ const VECTOR = 'sentence_embedding';
 /** @param {Keys} keys @returns {{ poolings: Pooling[], includePrompt: boolean }} */
 export function readPooling(keys) {
   const includePrompt = keys.flag('include_prompt', true);
-  const flagged = FLAGS.filter(([key]) => keys.flag(key, false)).map(([, pooling]) => pooling);
-  if (!keys.has('pooling_mode')) return { poolings: flagged.length > 0 ? flagged : ['mean'], includePrompt };
+  if (!keys.has('pooling_mode')) return { poolings: flaggedPoolings(keys), includePrompt };
   const mode = keys.any('pooling_mode');
   const names = Array.isArray(mode) ? mode : [mode];
   if (names.length === 0 || names.length > MOST_POOLINGS || names.some((name) => typeof name !== 'string')) {
@@ -46,6 +45,24 @@ export function readPooling(keys) {
     throw new Unsupported({ what: `${keys.label}: pooling_mode`, got: name, want: [...POOLINGS.keys()].join(', ') });
   });
   return { poolings, includePrompt };
+}
+
+/**
+ * The mean is the library's default for a file that says nothing; one that switches it off must switch another on.
+ * @param {Keys} keys
+ */
+function flaggedPoolings(keys) {
+  const strange = keys
+    .names()
+    .find((key) => key.startsWith('pooling_mode_') && !FLAGS.some(([known]) => known === key));
+  if (strange !== undefined && keys.any(strange) !== false) {
+    const want = FLAGS.map(([key]) => key).join(', ');
+    throw new Unsupported({ what: `${keys.label}: a pooling`, got: strange, want });
+  }
+  const poolings = FLAGS.filter(([key]) => keys.flag(key, false)).map(([, pooling]) => pooling);
+  if (poolings.length > 0) return poolings;
+  if (!keys.has('pooling_mode_mean_tokens')) return [/** @type {Pooling} */ ('mean')];
+  throw keys.wrong('pooling_mode_mean_tokens', 'true here or in another pooling_mode');
 }
 
 /** Input and output must be the vector; some models have them work on the tokens. @param {Keys} keys @param {string} key */

@@ -8,6 +8,7 @@ import { isObject } from '../../formats/json.js';
  * @property {string} label
  * @property {boolean} isEmpty
  * @property {(key: string, want: string) => QkvError} wrong
+ * @property {() => string[]} names of all keys
  * @property {(key: string) => boolean} has
  * @property {(key: string) => unknown} any
  * @property {(key: string, missing: boolean) => boolean} flag
@@ -37,6 +38,7 @@ export function keysOf(object, label) {
     label,
     isEmpty: Object.keys(object).length === 0,
     wrong,
+    names: () => Object.keys(object),
     has: (key) => object[key] !== undefined,
     any: (key) => object[key],
 
