@@ -196,6 +196,7 @@ test('the bundled model says what it is: sizes, precision, measured error, licen
     parameters: 22_565_376,
     headRows: 0,
     ignored: [],
+    notes: [],
     licence: 'Apache-2.0',
   });
   assert.deepEqual(byKind.encoder, { layers: 6, heads: 12, kvHeads: 12, headDim: 32, width: 384 });

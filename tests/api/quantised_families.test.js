@@ -12,8 +12,6 @@ import { assertSameBits, inTree, qkvError, readSafetensors } from './golden.js';
 
 const MOST = { 8: 127, 10: 511 };
 const CASES = casesOf(inTree('tests/golden')).map((one) => one.case);
-/** [in, out] in the float file; a rounded file holds [out, in]. */
-const CONV1D = /\b(c_attn|c_proj|c_fc)\.weight$/;
 /** Families whose embeddings go through a matrix, whose inputs are rounded. */
 const FACTORED = /^(albert|electra)/;
 /** Slots that keep floats. */
@@ -77,13 +75,15 @@ function roundedFiles(name, bits) {
   const tensors = readSafetensors(`${folder}/model.safetensors`);
   const { mapTensor } = resolveModel(config, 'config.json').layout(tensors.keys());
   const parts = [...tensors].flatMap(([tensor, { data, shape }]) => {
-    const slot = mapTensor(tensor)?.slots[0];
+    const target = mapTensor(tensor);
+    const slot = target?.slots[0];
     if (!(data instanceof Float32Array)) return [];
     const bytes = new Uint8Array(data.buffer);
     if (slot === undefined || FLOATS.test(slot)) {
       return /** @type {[string, Part][]} */ ([[tensor, { dtype: 'F32', shape, bytes }]]);
     }
-    const isTurned = CONV1D.test(tensor);
+    // A file of integers is [out, in] whatever the family's floats are.
+    const isTurned = target?.isTransposed ?? false;
     return rounded(tensor, isTurned ? transpose(data, shape) : data, isTurned ? [shape[1], shape[0]] : shape, bits);
   });
   const quantization_config = { quant_method: 'qkv', bits };
