@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { QkvError } from 'qkv';
+import '../fresh_dist.js';
 import { troubleOf } from '../../web/page/troubles.js';
 
 test('a file that did not come in time is a trouble of the network, a worker that hangs is none', () => {

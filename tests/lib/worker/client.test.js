@@ -64,12 +64,15 @@ test('a worker that loops is given up: pending calls are told, and the thread is
   const crashes = [];
   const spawn = spawning("port.postMessage({ ready: true }); port.once('message', () => { for (;;); });");
   const connection = connect({ onCrash: (error) => crashes.push(error), spawn, beat: { every: 20, most: 5 } });
+  // A thread that nobody waits for lets the process end, and this test with it.
+  const awake = setInterval(() => {}, 1000);
   const ended = new Promise((resolve) => threads[0].on('exit', resolve));
   const calls = [ask(connection, 'forward'), ask(connection, 'embed')].map((call) =>
     assert.rejects(call, qkvError('timeout', 'has said nothing for 0.1 seconds')),
   );
   await Promise.all(calls);
   await ended;
+  clearInterval(awake);
   assert.equal(crashes.length, 1);
   await assert.rejects(ask(connection, 'forward'), qkvError('timeout'));
 });

@@ -29,6 +29,8 @@ export function createHeartbeat({ ask, onSilence, beat = BEAT }) {
   }
 
   function tick() {
+    // A beat that was on its way when it stopped.
+    if (timer === null) return;
     if (missed >= beat.most) {
       stop();
       onSilence((beat.every * beat.most) / 1000);
