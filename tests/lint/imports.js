@@ -50,7 +50,6 @@ const ENGINE = [
     'model_weights',
     'slots',
     'model',
-    'run',
     'norm',
     'map',
     'matrix',

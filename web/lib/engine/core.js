@@ -117,7 +117,7 @@ function createCalls(exports) {
 
 /**
  * Ends the threads. What is registered would hold the exports, and with them the memory, for as long as the core is
- * reachable: so it goes with its first call.
+ * reachable, so the first call takes it off the registry.
  * @param {Pool} pool
  * @param {WebAssembly.Exports} exports
  */

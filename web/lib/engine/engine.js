@@ -112,7 +112,7 @@ export function coreOf(engine) {
 export async function liveCore(engine) {
   const state = stateOf(engine);
   if (!state.core.isAlive()) {
-    // One for all that wait: a second one would be nobody's to end.
+    // One for all that wait; of two, the one that is not kept would never be ended.
     state.starting ??= startAgain(state).finally(() => {
       state.starting = null;
     });

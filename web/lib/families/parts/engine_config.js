@@ -1,4 +1,4 @@
-/** The engine's config (QKV_CONFIG_FIELDS in src/qkv.h) as families fill it: what all fields are where nothing is said,
+/** The engine's config (QKV_CONFIG_FIELDS in src/config.h) as families fill it: what all fields are where nothing is said,
  * and the few blocks that most families are built of. */
 
 /** @typedef {import('./config_reader.js').Activation} Activation */

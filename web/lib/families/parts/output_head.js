@@ -7,7 +7,7 @@
 /**
  * logits = W norm(activation(dense(last hidden state))) + bias. Names are those of the file, without ".weight".
  * @typedef {object} HeadRule
- * @property {string} [dense] a file without it has not this head
+ * @property {string} [dense] where the file lacks this tensor the rule does not apply
  * @property {(config: ConfigReader) => Activation} [activation] between dense and norm
  * @property {string} [norm]
  * @property {string[]} weights names of W; the first one that is there counts

@@ -4,9 +4,11 @@
 /** @typedef {import('./gguf_header.js').Metadata} Metadata */
 
 const TOKENIZER = 'tokenizer.ggml.';
-/** Keys of the metadata, without "_token_id"; the first is the id for models without a key, by kind of tokenizer. */
+/** What some files write for "no such token". */
 const NONE = 2 ** 32 - 1;
+/** Keys of the metadata, without "_token_id". */
 const KEYS = ['eos', 'eot', 'eom'];
+/** The end of a text where the metadata names none, by kind of tokenizer. */
 const MISSING_EOS = new Map([
   ['llama', 2],
   ['t5', 1],
