@@ -131,6 +131,36 @@ test('beats are counted, not seconds; an answer begins anew, and nothing is aske
   }
 });
 
+test('an answer that waits behind the timer counts, where this thread slept past the time; none ends the worker', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    /** @type {unknown[]} */
+    const crashes = [];
+    const { sent, spawn, say } = notes();
+    const connection = connect({ onCrash: (error) => crashes.push(error), spawn });
+    const cancelled = async () => {
+      const stop = new AbortController();
+      const call = ask(connection, 'forward', stop.signal);
+      await turn();
+      stop.abort();
+      await assert.rejects(call, qkvError('aborted'));
+      return sent.findLast((message) => message.method === 'forward').id;
+    };
+    const id = await cancelled();
+    mock.timers.tick(10_000);
+    say({ id, error: new QkvError('aborted', 'Cancelled').toJSON() });
+    mock.timers.tick(60_000);
+    assert.deepEqual(crashes, []);
+    await cancelled();
+    mock.timers.tick(10_000);
+    assert.deepEqual(crashes, []);
+    mock.timers.tick(1000);
+    assert.equal(crashes.length, 1);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
 test('the run of a call that was cancelled is given back when it comes', async () => {
   const { sent, spawn, say } = notes();
   const connection = connect({ onCrash: assert.fail, spawn });

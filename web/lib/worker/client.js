@@ -22,7 +22,6 @@ import { spawnWorker } from './spawn.js';
  * @property {(result: unknown) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {Teller} teller
- * @property {boolean} isAbandoned nobody waits any more; an answer only says that the worker lives
  */
 /** @typedef {ReturnType<typeof createTeller>} Teller */
 /** @typedef {ReturnType<typeof connect>} Connection */
@@ -45,6 +44,8 @@ const MOST_AT_ONCE = 16;
 
 /** A worker that has not answered an abort after this time hangs: layers of the largest inputs take about a second. */
 const HANG_MILLISECONDS = 10_000;
+/** Where the caller's thread slept past that time, the answer waits behind the timer: it gets this long to be read. */
+const LAST_MOMENT_MILLISECONDS = 1000;
 
 const OTHER_VERSION = 'Take worker.js of the same version of qkv.';
 const NEXT = 'Its runs are lost; the next call starts a new worker and loads the model again.';
@@ -149,12 +150,14 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
   function abandon(id) {
     const waiting = pending.get(id);
     if (!waiting) return;
-    waiting.isAbandoned = true;
     worker.port.postMessage({ abort: id });
-    const timer = setTimeout(() => {
-      if (pending.get(id) === waiting) crash(new QkvError('timeout', 'The worker did not answer and was stopped'));
-    }, HANG_MILLISECONDS);
-    if (typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
+    const isDue = () => pending.get(id) === waiting;
+    later(HANG_MILLISECONDS, () => {
+      if (!isDue()) return;
+      later(LAST_MOMENT_MILLISECONDS, () => {
+        if (isDue()) crash(new QkvError('timeout', 'The worker did not answer and was stopped', { fix: NEXT }));
+      });
+    });
   }
 
   /** @param {number} run */
@@ -198,7 +201,7 @@ export function connect({ onCrash, spawn = spawnWorker, beat }) {
     const teller = createTeller(call, onProgress, onToken);
     /** @type {Promise<unknown>} */
     const answer = new Promise((resolve, reject) => {
-      pending.set(id, { resolve, reject, teller, isAbandoned: false });
+      pending.set(id, { resolve, reject, teller });
     });
     try {
       const result = await call.wait(answer);
@@ -269,4 +272,14 @@ function createTeller(call, onProgress, onToken) {
       await call.told();
     },
   };
+}
+
+/**
+ * A timer that keeps no process alive.
+ * @param {number} milliseconds
+ * @param {() => void} action
+ */
+function later(milliseconds, action) {
+  const timer = setTimeout(action, milliseconds);
+  if (typeof timer === 'object') /** @type {{ unref?: () => void }} */ (timer).unref?.();
 }
